@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# The C interface as programs that were built before rely on it: constants, functions, sizes, and where fields lie. What
-# tests/abi/lp64.txt records stays as it is; what is new is recorded by the change that adds it. Structs that begin with
-# `size` may grow. tests/elf.sh holds the functions that the libraries show to this record and to the headers.
-#   tests/abi.sh BUILD_FOLDER             fails where something recorded changed, or something new is not recorded
-#   tests/abi.sh BUILD_FOLDER --update    records what is new; refused where something recorded changed
+# The C interface as earlier programs rely on it: constants, functions, sizes, and the places of fields. The record in
+# tests/abi/lp64.txt must not change; a change that adds something records it. Structs that begin with `size` may grow.
+# tests/elf.sh compares the functions that the libraries show with this record and with the headers.
+#   tests/abi.sh BUILD_FOLDER             fails if something recorded changed, or something new is not recorded
+#   tests/abi.sh BUILD_FOLDER --update    records what is new; refused if something recorded changed
 source "$(dirname "$0")/shell.sh"
 update=${2:-}
 record=$root/tests/abi/lp64.txt interface=$root/tests/abi/interface.py
 export PATH=/usr/bin:$PATH  # Debian's Python, which has Debian's pycparser
 python3 -c 'import pycparser' 2>/dev/null || { echo "FAILED: pycparser is missing (Debian: python3-pycparser)"; exit 1; }
 
-# describe FOLDER FILE: what its headers say, laid out by this machine's compiler.
+# describe FOLDER FILE writes what its headers say, laid out by this machine's compiler.
 describe() {
   python3 "$interface" program "$1" >program.c && cc -std=c99 -Wall -Wextra -Werror -I"$1" program.c -o program &&
     ./program >"$2" || fail "the headers in ${1#"$root/"} were not read"
@@ -27,7 +27,7 @@ if [ "$update" = --update ] && [ "$failures" -eq 0 ]; then
 fi
 grep -v '^#' "$record" | diff - now.txt >out || fail "not recorded (tests/abi.sh BUILD_FOLDER --update): $(cat out)"
 
-# What would break a program is seen.
+# A change that would break a program is noticed.
 broken() {  # NAME SED
   sed "$2" now.txt >broken.txt
   cmp -s now.txt broken.txt && fail "$1: nothing was changed"

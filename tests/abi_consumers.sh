@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The headers can be called from C99 and C++11, and structs that are shorter than today's are completed or refused as
-# wisp.h says: tests/abi/consumer.c, by g++ and by clang, strictly.
+# The headers can be called from C99 and C++11. Structs that are shorter than today's are completed or refused as wisp.h
+# says. tests/abi/consumer.c checks that, compiled by g++ and by clang, strictly.
 #   tests/abi_consumers.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
@@ -22,7 +22,7 @@ done
 [ "$(wc -l <wanted)" = 6 ] || fail "the program says $(wc -l <wanted) lines, not 6"
 [ "$tries" -ge 2 ] || fail "only $tries programs were run"
 
-# The C++ header says which C++ it needs, in a sentence of its own.
+# The C++ header says in a sentence of its own which C++ it needs.
 echo '#include <wisp/wisp.hpp>' >older.cc
 g++ -std=c++17 -I"$build/include" -fsyntax-only older.cc 2>err && fail "wisp.hpp compiles as C++17, and says C++20"
 grep -q "wisp.hpp needs C++20" err || fail "wisp.hpp does not say that it needs C++20: $(head -c 300 err)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Adapters from outside: trained beside a model that stays as it is, used with it, merged into it.
+# The program's adapters: trained with a model that does not change, used with it, merged into it.
 #   tests/adapters.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -12,7 +12,7 @@ recipe ordinary.json '"training": {"method": "ordinary", "sampling": "shuffled",
 recipe private.json '"training": {"method": "phantom", "sampling": "poisson", "steps": 6, "expected_batch": 20, "num_records_public": 80},
   "privacy": {"noise_multiplier": 1, "delta": 0.001, "unit": "user"}'
 
-# Beside a model, which it leaves as it was.
+# Trains with a model, which does not change.
 before=$(sha256sum <base.wisp)
 expect 2 "has an adapter, which trains beside the weights of a model" "$wisp" train --recipe ordinary.json --data log.db --out a.wisp
 expect 2 "the file of the adapter and its base name the same file" "$wisp" train --recipe ordinary.json --model base.wisp --data log.db --out base.wisp
@@ -22,7 +22,7 @@ expect 0 "" "$wisp" train --recipe private.json --model base.wisp --data log.db 
 [ "$(stat -c %s a.wisp)" -lt $(($(stat -c %s base.wisp) / 3)) ] || fail "the adapter's file is $(stat -c %s a.wisp) bytes"
 [ "$(find . -name '*.tmp*' | wc -l)" -eq 0 ] || fail "something is left: $(ls)"
 
-# What it is, and of what.
+# The file says that it is an adapter, and of which base.
 expect 0 "" "$wisp" inspect a.wisp --json
 json 'j["architecture"]["adapter"] == {"rank": 4, "alpha": 8, "matrices": ["qkv", "attention_out", "feed_forward_in", "feed_forward_out"]}'
 json 'len(j["tensors"]) == 16 and all("adapter" in t["name"] for t in j["tensors"]) and not j["item_keys"]'
@@ -34,7 +34,7 @@ json 'j["provenance"][-1]["epsilon"] > 0 and j["provenance"][-1]["privacy_unit"]
 expect 3 "is an adapter, which is used together with its base" "$wisp" evaluate --model a.wisp --data log.db
 expect 3 "a.wisp: is an adapter" "$wisp" train --recipe ordinary.json --model a.wisp --data log.db --out c.wisp
 
-# With its base, and merged into it.
+# The adapter is used with its base, and merged into it.
 expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
 alone=$(cat out)
 expect 0 "" "$wisp" evaluate --model base.wisp --adapter a.wisp --data log.db --json
@@ -50,7 +50,7 @@ expect 0 "" "$wisp" recommend --model base.wisp --adapter a.wisp --data log.db -
 expect 3 "it belongs to another base than merged.wisp" "$wisp" recommend --model merged.wisp --adapter a.wisp --data log.db --user "$user"
 expect 3 "is a whole model, an adapter is needed" "$wisp" merge base.wisp --adapter merged.wisp --out x.wisp
 
-# Trained further; with the memory that was planned.
+# The adapter is trained further, with the planned memory.
 expect 0 "" "$wisp" train --recipe ordinary.json --model base.wisp --adapter a.wisp --data log.db --out c.wisp --json
 planned=$(python3 -c 'import json; print(json.load(open("out"))["planned_bytes"])')
 expect 0 "" "$wisp" inspect c.wisp --json
@@ -63,7 +63,7 @@ json "j['training']['total'] == $planned"
 printf '{"adapter": {"matrices": ["qkv", "head"]}}' >other.json
 expect 3 "matrices has 'head', allowed are qkv, attention_out, feed_forward_in and feed_forward_out" "$wisp" train --recipe other.json --model base.wisp --data log.db --out d.wisp
 
-# Interrupted and gone on from.
+# The run is interrupted and resumed.
 printf '{"name": "long", "adapter": {"rank": 4}, "training": {"method": "ordinary", "sampling": "shuffled", "steps": 400, "expected_batch": 20}}' >long.json
 timeout -s INT 2 "$wisp" train --recipe long.json --model base.wisp --data log.db --out e.wisp --checkpoint e.checkpoint --checkpoint-every 5 >out 2>err
 if [ -e e.checkpoint ]; then
@@ -74,7 +74,7 @@ else
   [ -e e.wisp ] || fail "neither a checkpoint nor a model: $(cat err)"
 fi
 
-# Audits train the adapter alone, beside a base; made up data may do with fresh weights.
+# Audits train only the adapter, with a base; made-up data may use fresh weights.
 audit() {  # WORD ARGUMENTS...: exit code 0, and a word on standard output
   local word=$1
   shift
@@ -88,7 +88,7 @@ json "j['coordinates'] == $coordinates and 0.5 < j['reach'] < 1.001"
 audit "not refuted" step --observations 100
 audit "not refuted" run --model base.wisp --canaries 100 --users 50 --steps 10
 audit "an attack, not a bound" membership --model base.wisp --users 50 --steps 10
-# On data they are charged to its ledger, and only where a run would begin.
+# On data, audits are charged to its ledger, and only if a run could begin.
 expect 4 "needs --ledger" "$wisp" audit run --recipe private.json --model base.wisp --data log.db
 expect 2 "start from one" "$wisp" audit run --recipe private.json --data log.db --ledger audit.ledger
 [ ! -e audit.ledger ] || fail "an audit that was refused made a ledger"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The library as two headers and one translation unit (tools/amalgamate): it is made, compiles without a warning, and
-# gives what the library gives, to the bit. The commands are those of docs/c.md.
-#   tests/amalgamation.sh BUILD_FOLDER        what recommends, by g++; the rest is looked at
+# gives the results of the library, to the bit. The commands are those of docs/c.md.
+#   tests/amalgamation.sh BUILD_FOLDER        builds what recommends, by g++; the rest is only checked for syntax
 #   tests/amalgamation.sh BUILD_FOLDER --all  also texts and training, clang++, and 64-bit Arm: 8 minutes of a core
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cpp_fixtures.sh"
@@ -14,7 +14,7 @@ page=$root/docs/c.md
 diff -r made again >out || fail "made twice, the files differ: $(head -c 300 out)"
 grep -lF -e "$root" -e "$work" made/* && fail "these files name folders of this machine"
 
-# The page's first line that has these words, run as it stands, but strict and by this compiler.
+# Runs the page's first line that has these words, but strictly and with this compiler.
 compiles() {  # COMPILER WORDS OBJECT [OPTIONS...]
   local line
   line=$(grep -E '^    c\+\+ ' "$page" | grep -E -m 1 -- "$2")
@@ -23,7 +23,7 @@ compiles() {  # COMPILER WORDS OBJECT [OPTIONS...]
   (cd made && eval "${line/c++/$1 ${strict[*]} ${*:4}} -o '$work/$3'") 2>err || { fail "$1, $2: $(head -c 900 err)"; return 1; }
 }
 
-# What an app in C and one in C++ print with the unit and with the library: the same, scores to the bit.
+# An app in C and one in C++ print the same with the unit and with the library, scores to the bit.
 same() {  # NAME LIBRARY DEFINE LINKS...
   local name=$1 library=$2 define=$3
   shift 3
@@ -66,20 +66,20 @@ int main(int argc, char** argv) {
 }
 C
 
-# Under another name than wisp.cc, as the page says.
+# The file may have another name than wisp.cc, as the page says.
 cp made/wisp.cc made/renamed.cc
 (cd made && c++ -std=c++20 -O2 -ffp-contract=off "${strict[@]}" -DWISP_AMALGAMATION_FILE='"renamed.cc"' -c renamed.cc -o ../runtime.o) \
   2>err || fail "renamed: $(head -c 900 err)"
 rm made/renamed.cc
-# Nothing of another library is needed, and nothing is printed.
+# The unit needs no other library, and prints nothing.
 nm -u runtime.o >asked
 grep -E ' U (.*(hwy|XNN|xnn|utf8proc|sodium|sqlite3|XXH).*|(__)?(f?printf|f?puts|exit|abort)(_chk)?)$' asked &&
   fail "these are asked for"
 same runtime wisp-runtime ""
-# The rest is only looked at here: sources whose names meet are seen in every fast run.
+# Here the rest is only checked for syntax, so that every fast run notices sources whose names collide.
 compiles g++ DWISP_TRAINING nothing -fsyntax-only
 
-# What stands in for Highway's library finds the same instruction sets, on this processor and on those that qemu shows.
+# The stand-in for Highway's library finds the same instruction sets, on this processor and on those that qemu shows.
 cat >targets.cc <<'CC'
 #include "kernels/simd/processor.h"
 #include "hwy/targets.h"
@@ -99,7 +99,7 @@ else
   echo "only on this processor: qemu-x86_64 is missing (Debian: qemu-user)"
 fi
 
-# What fits nowhere is refused in a sentence: a source in no library, a name that means two things, another Highway.
+# A sentence refuses a source in no library, a name with two meanings, and another Highway.
 mkdir -p copy/ports copy/tools && cp -r "$root/CMakeLists.txt" "$root/kernels" "$root/runtime" "$root/schema" copy &&
   cp -r "$root/ports/c" "$root/ports/cpp" copy/ports && cp -r "$root/tools/amalgamate" copy/tools
 refused() {  # SENTENCE [OPTIONS...]
@@ -135,7 +135,7 @@ cc -std=c11 "${strict[@]}" -Iinclude -c readme.c -o readme.o &&
 expect 0 "" sh -c 'cd app && ../readme'
 [ "$(wc -l <out)" = 10 ] && [ -s app/tuned.wisp ] || fail "the README's program recommends $(wc -l <out) items, not 10"
 
-# 64-bit Arm, compiled alone. Headers of libraries are the same for every processor.
+# For 64-bit Arm it is only compiled. Headers of libraries are the same for every processor.
 if command -v aarch64-linux-gnu-g++ >/dev/null; then
   mkdir arm && ln -s /usr/include/{sqlite3.h,sodium.h,sodium,utf8proc.h} arm
   for words in '-c wisp\.cc$' DWISP_TEXT DWISP_TRAINING; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# ports/android, as far as a desktop can hold it: the port and its example compiled, the JNI library driven by Java with its own checks on,
-# what the libraries import held against bionic, sources compiled for Android's triple, and the AAR.
-#   tests/android.sh BUILD_FOLDER     exits 77 where a JDK, Kotlin or coroutines are missing
+# ports/android, as far as a desktop can test it: the port and its example compile, Java drives the JNI library with its
+# own checks on, imports of the libraries are compared with bionic, sources compile for Android's triple, and the AAR is
+# made.
+#   tests/android.sh BUILD_FOLDER     exits 77 if a JDK, Kotlin or coroutines are missing
 source "$(dirname "$0")/shell.sh"
 export PATH=/usr/bin:/bin:$PATH  # Debian's programs, as in tools/dev
 jars=/usr/share/java
@@ -15,7 +16,7 @@ done
 [ -e "$build/libwisp.so" ] && [ -x "$wisp" ] || { echo "not checked: $build has no libwisp.so or no program wisp"; exit 77; }
 port=$root/ports/android tests=$root/tests/android
 
-# The JNI library: by the CMake project that the NDK runs, over the library that is built.
+# Builds the JNI library by the CMake project that the NDK runs, over the built library.
 JAVA_HOME=$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")
 export JAVA_HOME CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 cmake -S "$port" -B jni -G Ninja -DCMAKE_BUILD_TYPE=Release -DWISP_LIBRARY="$build/libwisp.so" -DCMAKE_CXX_FLAGS=-Werror >out 2>&1 &&
@@ -23,7 +24,8 @@ cmake -S "$port" -B jni -G Ninja -DCMAKE_BUILD_TYPE=Release -DWISP_LIBRARY="$bui
 shown=$(nm -D --defined-only jni/libwisp-jni.so | awk '{ print $3 }' | paste -sd' ')
 [ "$shown" = JNI_OnLoad ] || fail "libwisp-jni.so shows: $shown"
 
-# The classes, with the example, against stand-ins of Android's classes. The library's own classes lie apart: they are what an AAR has.
+# Compiles the classes, with the example, against stand-ins of Android's classes. The library's own classes, which an
+# AAR contains, lie apart.
 compile() {  # FOLDER CLASSPATH SOURCES...
   mkdir -p "$1"
   kotlinc -nowarn -jvm-target 1.8 -cp "$2" -d "$1" "${@:3}" >out 2>&1 || { fail "kotlinc: $(grep -v Xverify out | head -n 20)"; finish; }
@@ -33,13 +35,13 @@ find "$tests/stubs" -name '*.java' -print0 | xargs -0 javac --release 8 -Xlint:-
 ANDROID=stubs "$port/classes" classes >out 2>&1 || { fail "$(cat out)"; finish; }
 expect 1 "must be a new folder" "$port/classes" classes
 expect 1 "must be the SDK's android.jar" env ANDROID=none.jar "$port/classes" other
-# The guide's programs, each a file of its own. What they do the cases above do; that they compile is shown here.
+# The guide's programs, each in a file of its own. The cases above do the same work; here they only have to compile.
 awk '/^```kotlin$/ { on = 1; n++; print "package guide" n > "guide" n ".kt"; next } /^```$/ { on = 0 } on { print > "guide" n ".kt" }' "$root/docs/android.md"
 [ "$(ls guide*.kt | wc -l)" = 2 ] || fail "docs/android.md has $(ls guide*.kt | wc -l) programs in Kotlin, not 2"
 compile app "$coroutines:stubs:$work/classes" -Xfriend-paths="$work/classes" "$tests/stubs/androidx/work/Work.kt" \
   "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt guide*.kt
 
-# Run by Java, which looks at every call of JNI. What it finds it prints, and goes on.
+# Java runs it and checks every call of JNI. It prints its findings and continues.
 model=$root/models/cafe.wisp history=tea-mint,bagel-lentil
 mkdir data
 "$wisp" synth --out data/log.db --population device --users 300 --seed 7 >/dev/null || fail "wisp synth"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What ports/android makes for a device, as far as it can be held without an NDK: the AAR's layout, libraries that are refused, what our
-# libraries import held against bionic, rules for R8, and sources compiled for Android's triple.
-#   tests/android_package.sh BUILD_FOLDER     exits 77 where a compiler for 64-bit Arm or clang is missing
+# The device package of ports/android, as far as it can be tested without an NDK: the AAR's layout, refused libraries,
+# imports of our libraries compared with bionic, rules for R8, and sources compiled for Android's triple.
+#   tests/android_package.sh BUILD_FOLDER     exits 77 if a compiler for 64-bit Arm or clang is missing
 source "$(dirname "$0")/shell.sh"
 export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 arm=aarch64-linux-gnu-gcc
@@ -13,7 +13,8 @@ port=$root/ports/android
 flags=(-shared -fPIC -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack)
 aligned=-Wl,-z,max-page-size=16384
 
-# libraries DIR [FLAGS]: small ones that look as the NDK's would, for both ABIs. What is wrong on purpose comes by FLAGS, of libwisp.so.
+# libraries DIR [FLAGS] makes small libraries that look like the NDK's, for both ABIs. FLAGS make libwisp.so wrong on
+# purpose.
 echo 'int getpid(void) { return 1; }' >libc.c
 echo 'int getpid(void); int wisp_version(void) { return getpid(); }' >wisp.c
 echo 'int getpid(void); int wisp_version(void); int JNI_OnLoad(void) { return wisp_version() + getpid(); }' >jni.c
@@ -39,7 +40,7 @@ refuses() {  # WORD DIR: an AAR of these libraries is not made
   [ ! -e bad.aar ] || fail "an AAR was made of libraries where '$1'"
 }
 
-# The layout, the same bytes twice, and at another time.
+# The layout is right, and the bytes are the same twice, also at another time.
 libraries good
 aar one.aar --libraries good || fail "no AAR of good libraries"
 touch -d 2001-01-01 good/*/*.so classes/dev/wisp/*
@@ -86,7 +87,7 @@ $version
 END
 diff wanted seen || fail "the AAR holds other things"
 
-# What is not for Android is refused, with the reason.
+# Libraries that are not for Android are refused, with the reason.
 expect 1 "needs an NDK" aar bad.aar
 expect 1 "android.toolchain.cmake" env ANDROID_NDK_HOME=/nowhere "$port/libraries" "$work/none"
 libraries small -Wl,-z,max-page-size=4096
@@ -123,7 +124,8 @@ mkdir -p classes/androidx && echo stub >classes/androidx/Work.class
 refuses "is not of the library" good
 rm -r classes/androidx
 
-# What our libraries ask of the C library: in bionic's, at the level that apps must have. A newer or an unknown symbol is named.
+# Symbols that our libraries import are in bionic, at the level that apps must have. A newer or an unknown symbol is
+# named.
 expect 0 "" python3 "$port/imports.py" "$build/libwisp.so"
 [ ! -s out ] || fail "$(cat out)"
 echo 'int timespec_get(void); int quick_exit_of_mine(void); int f(void) { return timespec_get() + quick_exit_of_mine(); }' >new.c
@@ -132,7 +134,7 @@ python3 "$port/imports.py" new.so >out && fail "imports.py takes what bionic has
 grep -q "timespec_get is in bionic from level 29 on, and minSdk is 28" out || fail "no word of timespec_get"
 grep -q "quick_exit_of_mine is not in bionic.txt" out || fail "no word of quick_exit_of_mine"
 
-# R8 keeps every class that the JNI layer names, and the example asks for the same level as the library.
+# R8 keeps every class that the JNI layer names, and the example asks for the library's level.
 rules=$port/consumer-rules.pro
 named=$( (grep -ohE 'dev/wisp/[A-Za-z$]+' "$port"/jni/*.cc | sed 's:dev/wisp/::'
   grep -ohE 'Choice<[a-z_]+>\("[a-zA-Z]+", "[A-Za-z]+"' "$port"/jni/*.cc | sed 's/.*"\(.*\)"/\1/') | sort -u)
@@ -154,8 +156,8 @@ found = {part.tag: {(e.get("domain"), e.get("path")) for e in part if e.tag == "
 sys.exit(0 if found == {"cloud-backup": wanted, "device-transfer": wanted} else 1)
 END
 
-# For Android's triple, with glibc's headers and LLVM's C++ library: what is written for other systems only would show. Bionic's headers
-# may still lack what these have; bionic.txt is for that.
+# Compiles for Android's triple, with glibc's headers and LLVM's C++ library, which would show code that is only for
+# other systems. Bionic's headers may still lack functions that these have; bionic.txt covers that.
 libcxx=$(ls -d /usr/lib/llvm-*/include/c++/v1 2>/dev/null | tail -n 1)
 resource=$(clang++ -print-resource-dir)/include
 jdk=$(dirname "$(dirname "$(readlink -f "$(command -v javac)" 2>/dev/null)")" 2>/dev/null)/include

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A checkout may lie anywhere: below folders that are named like parts of the tree, and with spaces, CMake makes the same
-# tests and targets of it.
+# A checkout may lie anywhere. Below folders that are named like parts of the tree, and with spaces, CMake makes the
+# same tests and targets.
 #   tests/anywhere.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 git -C "$root" rev-parse --git-dir >/dev/null 2>&1 || { echo "not checked: this is no checkout of git"; exit 77; }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# ports/apple, as far as it can be held without a Mac: names, fields and arguments that the Swift sources use, their types
-# where there is Swift's compiler, the module map, the layout of structs for Apple's processors, the privacy manifest against what the library
-# calls, the branches of the sources for Apple's systems, and the package itself. Where there is `swift`, its tests too.
-#   tests/apple.sh BUILD_FOLDER         what needs no other library's sources
+# ports/apple, as far as it can be tested without a Mac: names, fields and arguments that the Swift sources use, their
+# types if there is Swift's compiler, the module map, the layout of structs for Apple's processors, the privacy manifest
+# against the library's calls, the branches of the sources for Apple's systems, and the package itself. If there is
+# `swift`, its tests run too.
+#   tests/apple.sh BUILD_FOLDER         needs no other library's sources
 #   tests/apple.sh BUILD_FOLDER --all   makes the package, compiles it with clang and libc++, and runs what it links
 . "$(dirname "$0")/shell.sh"
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
@@ -13,14 +14,14 @@ done
 python3 -c 'import pycparser' 2>/dev/null || { echo "skipped: pycparser is missing (Debian: python3-pycparser)"; exit 77; }
 port=$root/ports/apple here=$root/tests/apple
 
-# What Swift uses of the headers is in them.
+# The headers have everything that Swift uses of them.
 python3 "$root/tests/abi/interface.py" program "$root/ports/c" >layout.c && cc -std=c99 -I"$root/ports/c" layout.c -o layout &&
   ./layout >layout.txt || fail "the headers were not read"
 awk '/^```swift$/ { on = 1; file = "page_" ++n ".swift"; next } /^```$/ { on = 0 } on { print >file }' "$root/docs/apple.md"
 mapfile -t swift < <(find "$port" "$work"/page_*.swift -name '*.swift' ! -name Package.swift)
 expect 0 "" python3 "$here/swift.py" layout.txt "${swift[@]}"
 [ "${#swift[@]}" -ge 10 ] || fail "only ${#swift[@]} Swift files were found"
-# planted NAME SENTENCE SED: a fault in a Swift source is seen.
+# planted NAME SENTENCE SED checks that a fault in a Swift source is noticed.
 planted() {
   cp "$port"/Sources/Wisp/{Personaliser,Structs}.swift . && sed -i "$3" Personaliser.swift Structs.swift
   cmp -s Personaliser.swift "$port/Sources/Wisp/Personaliser.swift" && cmp -s Structs.swift "$port/Sources/Wisp/Structs.swift" &&
@@ -33,7 +34,7 @@ planted "a function that is not there" "wisp_personalize is not in the headers" 
 planted "an argument too few" "has 3 arguments, 2 are given" 's/wisp_personalise(&options, /wisp_personalise(/'
 planted "a struct without a size" "sized() makes wisp_personalise_result" '/^extension wisp_personalise_result/d'
 
-# The one header as a module, in C11 and for Apple's processors, where structs lie as tests/abi/lp64.txt says.
+# The one header as a module, in C11 and for Apple's processors, where structs have the layout of tests/abi/lp64.txt.
 "$root/tools/amalgamate/amalgamate" made >out 2>err || { fail "the amalgamation was not made: $(head -c 300 err)"; finish; }
 mkdir module && cp made/wisp.h "$port/Sources/CWisp/include/module.modulemap" module
 awk '$1 == "struct" { printf "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, \"%s\");\n", $2, $3, $2, $6, $2 }
@@ -56,7 +57,8 @@ for map in "$port"/Sources/C{Sodium,Utf8proc}/include/module.modulemap; do
   grep -E 'header "' "$map" | grep -qv 'textual header' && fail "${map#"$root/"}: CWisp includes this header, so it must be textual"
 done
 
-# Swift's compiler takes the package, its tests, its example and the page, over stand-ins for what Apple's systems alone have.
+# Swift's compiler takes the package, its tests, its example and the page, over stand-ins for parts that only Apple's
+# systems have.
 swift_port() { swiftc -swift-version 5 -warnings-as-errors -I module -I . "$@" >err 2>&1; }
 wisp_module() { swift_port -emit-module -enable-testing -module-name Wisp -o Wisp.swiftmodule "$@"/*.swift; }
 if command -v swiftc >/dev/null; then
@@ -77,7 +79,7 @@ else
   echo "types of the Swift sources were not checked: there is no swiftc here"
 fi
 
-# A unit with that pragma has no fused operation of the compiler's own, in templates neither.
+# In a unit with that pragma the compiler makes no fused operations of its own, not even in templates.
 printf '%s\ntemplate <class T> T f(T a, T b, T c) { return a * b + c; }\nfloat g(float a, float b, float c) { return f(a, b, c); }\n' \
   "$(grep '^#pragma' "$port/Sources/CWisp/unit.cc")" >contract.cc
 clang++ --target=arm64-apple-ios16.0 -Wno-stdlibcxx-not-found -O2 -S contract.cc -o with.s && sed 1d contract.cc >without.cc &&
@@ -85,7 +87,7 @@ clang++ --target=arm64-apple-ios16.0 -Wno-stdlibcxx-not-found -O2 -S contract.cc
 grep -q fmadd with.s && fail "unit.cc does not keep the compiler from fusing products and sums"
 grep -q fmadd without.s || fail "without the pragma nothing is fused: this test shows nothing"
 
-# What is different on Apple's systems compiles, over stand-ins for their headers: these are not here.
+# Code that differs on Apple's systems compiles over stand-ins for their headers, which are not here.
 for source in runtime/core/file.cc runtime/privacy/noise/random.cc runtime/privacy/ledger/ledger_rows.cc \
   runtime/privacy/ledger/ledger_anchor.cc ports/c/wisp.cc; do
   clang++ -std=c++20 -D__APPLE__ -Wall -Wextra -Wno-missing-field-initializers -Werror -DWISP_VERSION='"0"' -I"$here/stubs" \
@@ -94,7 +96,7 @@ for source in runtime/core/file.cc runtime/privacy/noise/random.cc runtime/priva
     fail "$source calls these for Apple's systems, which do not have them, or refuse apps that call them"
 done
 
-# The privacy manifest is a property list, and says of the library what its symbols say.
+# The privacy manifest is a property list, and agrees with the library's symbols.
 cat >manifest.py <<'PYTHON'
 import plistlib, re, subprocess, sys
 manifest = plistlib.load(open(sys.argv[1], "rb"))
@@ -126,13 +128,13 @@ sed 's/CategoryFileTimestamp/CategoryDiskSpace/' "$manifest" >wrong.xcprivacy
 holds_manifest wrong.xcprivacy && fail "a manifest that declares another category is not seen"
 grep -q 'kSecUseDataProtectionKeychain as String: true' "$port/Sources/Wisp/KeychainAnchor.swift" ||
   fail "on macOS the anchor goes to the login keychain, which is copied to other devices"
-# Swift's own sources have none of these either.
+# Swift's own sources use none of these either.
 grep -nE '\b(UserDefaults|systemUptime|volumeAvailableCapacity|activeInputModes|creationDate|contentModificationDate)' "${swift[@]}" &&
   fail "these need a reason in the privacy manifest"
 
 expect 1 "runs on a Mac with Xcode" "$port/xcframework" package frameworks
 
-# Only a package that the script made is replaced. What it refuses, it refuses before it asks for sources, and leaves.
+# Only a package that the script made is replaced. A refusal comes before it asks for sources, and changes nothing.
 stays() {  # FOLDER SENTENCE, of a folder that has a file
   expect 1 "$2" "$port/package" "$1" no_sources
   [ -f "$1/file" ] || fail "ports/apple/package removed '$1', which it did not make"
@@ -149,7 +151,7 @@ expect 1 "is no folder" "$port/package" file no_sources
 
 [ "${2:-}" = --all ] || { finish; exit; }
 
-# The package, twice: equal. What is listed is there, and nothing needs a flag.
+# The package is made twice, with equal bytes. Listed files are there, and nothing needs a flag.
 sources=${WISP_BUNDLE:-$root/build/bundle/sources}
 "$root/tools/bundle/sources" "$sources" >out 2>&1 || { echo "skipped: the libraries' sources cannot be had: $(tail -n 1 out)"; exit 77; }
 expect 0 "" "$port/package" package "$sources"
@@ -170,7 +172,8 @@ listed "a flag" "unsafeFlags occurs" 's/\.define("WISP_TRAINING")/.unsafeFlags([
 listed "a file that is not there" "'utf8.c' is listed and is not there" 's/utf8proc_data\.c/utf8.c/'
 listed "a source in no target" "CSodium is no target" 's/name: "CSodium"/name: "CNatrium"/'
 
-# Compiled as SwiftPM does, with the C++ library that Apple has, and linked with the system's SQLite. Without optimisation, as by `swift test`.
+# Compiled like SwiftPM does, with Apple's C++ library, and linked with the system's SQLite. Without optimisation, as by
+# `swift test`.
 echo '#include <version>' | clang++ -std=c++20 -stdlib=libc++ -x c++ -fsyntax-only - 2>/dev/null ||
   { echo "without libc++: it is not installed (Debian: libc++-dev libc++abi-dev)"; finish; exit; }
 objects=()
@@ -186,7 +189,7 @@ done
 libraries=("${objects[@]}")
 holds_manifest "$manifest" || fail "PrivacyInfo.xcprivacy, of what the package compiles: $(tail -n 1 err)"
 
-# The README's program and the consumer of tests/abi, of these objects: what they recommend is what the library recommends.
+# The README's program and the consumer of tests/abi, built from these objects, recommend what the library recommends.
 mkdir -p include/wisp && cp package/Sources/CWisp/include/wisp.h include/wisp
 for header in wisp_embed.h wisp_life.h wisp_text.h; do echo '#include "wisp.h"' >"include/wisp/$header"; done
 clang -std=c11 -Iinclude -c "$root/tests/abi/consumer.c" -o consumer.o &&

@@ -48,7 +48,7 @@ class Browser:
         self.driver.get(address)
 
     def run(self, body, *arguments):
-        """The value of an async function's body; a refused promise is {"kind", "message"} under "error"."""
+        """Returns the value of an async function's body; a refused promise gives {"kind", "message"} under "error"."""
         script = (
             "const done = arguments[arguments.length - 1], args = Array.from(arguments).slice(0, -1);"
             "const told = (error) => ({ error: { kind: error.kind, message: String(error.message) } });"
@@ -95,14 +95,14 @@ class Browser:
         check(not errors, f"the console has {errors}")
 
     def kill(self):
-        """Ends the browser's processes at once, without a word to them."""
+        """Kills the browser's processes at once."""
         listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
         children = {}
         for line in listing.splitlines():
             pid, parent = map(int, line.split())
             children.setdefault(parent, []).append(pid)
         found = [self.driver.service.process.pid]
-        for pid in found:  # grows while it is gone through
+        for pid in found:  # grows while the loop runs
             found += children.get(pid, [])
         for pid in found:
             try:

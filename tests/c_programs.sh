@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The main job through the C interface, and what it refuses.
+# The main task through the C interface, and its refusals.
 #   tests/c_programs.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# The C example: the main job through the C interface.
+# The C example: the main task through the C interface.
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
 grep -q "after" out && grep -q "Privacy statement" out || fail "the C example printed $(head -c 300 out)"
 
-# What it refuses before anything is spent.
+# The calls that it refuses before anything is spent.
 c_program personalise_refused refusals
 expect 0 "" "$wisp" export base.wisp --out base.safetensors
 expect 0 "" "$wisp" convert base.safetensors --out imported.wisp

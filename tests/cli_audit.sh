@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The program from outside: audits of steps, runs, membership and draws.
+# The program's audits of steps, runs, membership and decoding.
 #   tests/cli_audit.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# Audits: sound mechanisms pass, false claims are refuted with exit code 4.
+# Sound mechanisms pass, false claims are refuted with exit code 4.
 expect 2 "" "$wisp" audit
 repeated=(--reproducible-noise 3 --confidence 0.999 --json)
 for method in phantom rgp; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Backends, histories in batches, and the time that scores take: by the program and in C.
+# Backends, histories in batches, and the speed of scoring: by the program and in C.
 #   tests/cli_backends.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -9,12 +9,12 @@ memory=("$wisp" inspect base.wisp --memory)
 # Several histories at once, in C.
 c_program recommend_batch batches
 expect 0 "" ./recommend_batch base.wisp
-# A backend is chosen in C as on the command line, score for score.
+# A backend can be chosen in C as on the command line, with equal scores.
 c_program open_with backends
 expect 0 "" ./open_with base.wisp plain.wisp backends.db "$label"
 [ ! -e backends.db ] || fail "a refused recommender left a ledger behind"
 cp out backends.txt
-# So is what it takes; what the build lacks is refused in the words of the runtime.
+# So can its memory be planned; a backend that the build lacks is refused in the words of the runtime.
 expect 0 "" "${memory[@]}" --threads 1 --json
 cp out whole.json
 for backend in simd int8 xnnpack; do

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The program from outside: models whose blocks have gates, RMS norm, rotary positions and fewer heads of keys, from a
-# recipe to a private run that goes on where it stopped, an adapter, a safetensors file and scores.
+# The program on models whose blocks have gates, RMS norm, rotary positions and fewer heads of keys: from a recipe to a
+# resumed private run, an adapter, a safetensors file and scores.
 #   tests/cli_blocks.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# What people call Llama, and the block of eSASRec; both as recipes for the data of the other tests.
+# Llama's architecture and eSASRec's block, both as recipes for the data of the other tests.
 with() {  # OUT ARCHITECTURE: the private recipe with another architecture
   python3 - "$recipe" "$1" "$2" <<'PY'
 import json, sys
@@ -40,7 +40,7 @@ with mixed.json '{"temperature": 0.2, "blocks": [
    "residual": "gated"}, {}]}'
 expect 0 "" "$wisp" new --recipe mixed.json --data log.db --catalogue public --out mixed.wisp
 
-# To other programs and back: the same scores.
+# Exported to other programs and converted back, the scores are the same.
 for kind in llama ligr mixed; do
   expect 0 "" "$wisp" export --model "$kind.wisp" --out "$kind.safetensors"
   expect 0 "" "$wisp" convert --in "$kind.safetensors" --out back.wisp --dataset "cafe guests"
@@ -50,7 +50,7 @@ for kind in llama ligr mixed; do
   cmp -s before.json out || fail "$kind scores otherwise after safetensors"
 done
 
-# Keys at their defaults beside a model that has no such key; keys that nothing reads.
+# Keys at their defaults beside a model without such a key, and keys that nothing reads.
 echo '{"architecture": {"gated": false, "temperature": 0, "biases": true}}' >defaults.json
 expect 0 "" "$wisp" train --recipe "$public_recipe" --model base.wisp --data log.db --epochs 1 --batch 20 --out o.wisp
 python3 - "$public_recipe" <<'PY'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program from outside: a private run, what it says and charges, and a ledger's limit that holds, rises and falls.
+# The program's private run, with its output and charges, and a ledger's limit that holds, rises and falls.
 #   tests/cli_budget.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -28,7 +28,8 @@ grep -q "raised" err && fail "a limit that is lowered is called raised"
 expect 0 "" "$wisp" privacy --ledger l.db --delta 0.001
 grep -q "epsilon" out || fail "the statement states no epsilon"
 
-# A first limit after a charge: it is enforced, and promises nothing. What is spent may be above it, and that is said.
+# A first limit after a charge is enforced, but promises nothing. The spent epsilon may exceed it, and the output says
+# so.
 late="(the limit was set after a charge: it is enforced, and promises nothing)"
 together() { json "(lambda t: $1)(j['everything_together'])"; }
 paid o.wisp late.db --json

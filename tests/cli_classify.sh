@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The program from outside: classifiers of texts, what their training refuses, what it gives in the three modes, and
-# what audits say of it.
+# The program's classifiers of texts: refusals of training, its results in the three modes, and audits.
 #   tests/cli_classify.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -8,7 +7,7 @@ texts
 from=("$wisp" classify train --recipe)
 texts_out=(--out texts.wisp --ledger texts.db)
 
-# Classifiers: a tiny task of two words for each class, in the three modes.
+# A tiny task of two words for each class, in the three modes.
 expect 4 "ledger" "${classify[@]}"
 sed 's/"catalogue": "public", //' tiny.json >private-words.json
 expect 4 "vocabulary" "${from[@]}" private-words.json --data train.txt "${texts_out[@]}"
@@ -31,8 +30,8 @@ done
 expect 3 "nowhere" "${from[@]}" tiny.json --data train.txt --out nowhere/t.wisp --ledger texts.db
 expect 2 "choose one" "${classify[@]}" --epsilon 4 --noise-multiplier 1 --ledger texts.db
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
-# Texts of which none becomes a record: many are of another form. With few a private run spends all the same, and the owner
-# is told; one is enough.
+# None of the texts becomes a record, because most have another form, which is refused. With few such texts a private
+# run spends all the same, and the owner is told; one valid text is enough.
 sed 's/^/un/' train.txt >unread.txt
 expect 3 "400 of its 400 texts cannot be read, so nothing can be learned from it (local only)" \
   "${from[@]}" tiny.json --data unread.txt --out none.wisp --ledger none.db --threads 1
@@ -47,7 +46,7 @@ json 'j["records"] == 0 and j["records_dropped"] == 60 and j["steps"] == 12 and 
 expect 0 "" "${from[@]}" tiny.json --data one.txt --out one.wisp --ledger one.db --threads 1 --json
 json 'j["records"] == 1'
 grep -q "became a record" err && fail "a run with a record is warned of: $(cat err)"
-# How many texts there are is private: that it is far from what is declared is told on this device.
+# The number of texts is private. A warning on this device says that it is far from the declared one.
 other="(--num-records-public) (local only)"
 (cat train.txt; printf 'good\tthe film is great\n') >more.txt
 expect 0 "401 texts were read, 200 are declared $other" "${from[@]}" tiny.json --data more.txt --num-records-public 200 \
@@ -59,7 +58,8 @@ grep -q "declared" out && fail "a number of texts is shown as if it were public:
 head -n 200 train.txt >half.txt
 expect 0 "" "${from[@]}" tiny.json --data half.txt --out other.wisp --ledger half.db --threads 1
 grep -q "are declared" err && fail "half of the declared number is told of: $(cat err)"
-# The name says that there is a header, in every command: what a check passes a private run does not refuse.
+# In every command the file's ending says if there is a header: a private run does not refuse a file that passed a
+# check.
 cp train.txt bare.tsv
 header="bare.tsv, line 1: the header does not name one column label and one column sentence or text; --label-column and --text-column say which they are"
 expect 3 "$header" "${from[@]}" tiny.json --data bare.tsv --out other.wisp --ledger bare.db
@@ -85,7 +85,7 @@ expect 0 "" "${classify[@]}" --mode clipped --base texts.wisp --ledger texts.db 
 json 'j["mode"] == "clipped" and j["encoder_noise_multiplier"] == 1 and j["epsilon"] > 0'
 expect 0 "" "$wisp" inspect texts.wisp --json
 json 'len(j["provenance"]) == 2 and len(j["provenance"][1]["mechanisms"]) == 2'
-# A head that a prior decides is told of, from what was released; one that texts decide is not.
+# A warning says that a prior decides a head, from released values. A head that texts decide gives no warning.
 sed 's/"micro_batches": 2/"micro_batches": 2, "class_prior": [0.3, 0.7]/' tiny.json >prior.json
 awk 'NR <= 400 { print (NR % 10 < 3 ? "bad" : "good") "\tthe film is" }' train.txt >alike.txt
 again=(--threads 1 --reproducible-noise 7 --out prior.wisp --data)
@@ -94,7 +94,7 @@ expect 0 "the head names 'good' even at the mean of every other class.*effective
 sed 's/"micro_batches": 2/"micro_batches": 2, "effective_dimensions": 16/' tiny.json >sure.json
 expect 0 "" "${from[@]}" sure.json "${again[@]}" train.txt --ledger sure.db
 grep -q "the head names" err && fail "a head that tells classes apart is warned of: $(cat err)"
-# Two runs that were planned share their epsilon; there is no third.
+# Two planned runs share their epsilon; there is no third.
 planned=("${classify[@]}" --ledger planned.db --epsilon 4 --budget 4 --planned-runs 2 --json)
 for run in first second; do
   expect 0 "" "${planned[@]}"
@@ -114,7 +114,7 @@ json 'j["provenance"][0]["epsilon"] is None and j["provenance"][0]["mechanisms"]
 json '"no differential" in j["provenance"][0]["description"]'
 expect 0 "" "$wisp" classify evaluate --model texts.wisp --data test.txt --json
 json 'j["accuracy"] > 0.9'
-# What the paper claims for a step falls to steps that are really taken; the default mode stands.
+# The steps that are really taken refute the paper's claim for a step; the default mode withstands.
 audit=("$wisp" audit step --recipe tiny.json)
 expect 4 "REFUTED" "${audit[@]}" --method paper --noise-multiplier 20 --observations 300 --json
 json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound_by_rows"] and "no_guarantee" in j'
@@ -124,7 +124,7 @@ grep -q "^not refuted" out && grep -q "all of the records a step" out ||
 expect 0 "" "${audit[@]}" --observations 4
 grep -q "bounds of 0 say that this attack saw nothing" out || fail "bounds of 0 are not explained: $(cat out)"
 expect 2 "aggregate, clipped and paper" "${audit[@]}" --method phantom
-# No epsilon for a head on an encoder that shows the same texts.
+# There is no epsilon for a head on an encoder that already learned from the same texts.
 again=("${from[@]}" tiny.json --data train.txt)
 encoder=(--base texts.wisp --out again.wisp)
 expect 4 "without a guarantee" "${again[@]}" "${encoder[@]}" --ledger texts.db

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# The program from outside: the logs and models that it reads, what it says of others, and what it recommends from them.
+# The logs and models that the program reads, its words about others, and its recommendations from them.
 #   tests/cli_data.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# Data.
 expect 0 "" "$wisp" synth --out same.db --population device --users 60 --seed 3 --json
 json 'j["users"] == 60 and j["items"] == 480'
 for log in log.txt log.csv log.tsv log.inter; do
@@ -24,7 +23,7 @@ cut -d , -f 1,2 log.csv >timeless.csv
 expect 3 "$times" "${evaluate[@]}" timeless.csv
 printf 'user,item,time\na,tea-mint,01.05.2024\n' >dates.csv
 expect 3 "dates.csv, line 2: the time is '01.05.2024'; allowed is a number .* or a date of ISO 8601" "${evaluate[@]}" dates.csv
-# A table of another program: each sentence says which option is next, down to a log.
+# For a table of another program, each sentence names the next missing option, until it reads as a log.
 sqlite3 shop.db "create table orders(who, what, at); insert into orders values('a', 'tea-mint', 1795771800)"
 expect 3 "there is no table 'events' in it. Events of another table can be imported into a log of its own" "$wisp" log count shop.db
 shop=("$wisp" log import shop-log.db --data shop.db)
@@ -35,7 +34,7 @@ for option in user=who item=what time=at; do
   shop+=("--${option%=*}-column" "${option#*=}")
 done
 expect 0 "" "${shop[@]}"
-# The same log with dates for its times is the same log.
+# A log with dates for its times is the same log.
 python3 - <<'PY'
 import csv, datetime
 with open("log.csv") as numbers, open("iso.csv", "w", newline="") as out:
@@ -78,7 +77,7 @@ expect 2 "'bagel-sesame', which the model does not have; did you mean bagel-s.* 
   "${recommend[@]}" --history tea-mint,bagel-sesame
 expect 2 "did you mean tea-mint or tea-maple?" "${recommend[@]}" --history tea-mint --candidates tea-minty
 expect 2 "'xyz', which the model does not have$" "${recommend[@]}" --history xyz
-# Keys with commas: a value that is a key as a whole is that item, and an option may be given several times.
+# A value that is as a whole an item's key is that item, even with commas, and an option may be given several times.
 printf 'tea, hot\tTea\n\xc5\xbburek\t\xc5\xbburek\nsoup\tSoup\n' >comma.tsv
 expect 0 "" "$wisp" catalogue add --model base.wisp --items comma.tsv --out comma.wisp
 several=("$wisp" recommend --model comma.wisp --allow-seen --json)
@@ -91,7 +90,7 @@ cmp -s out before && fail "the order of an option that is given twice is lost"
 expect 0 "names 2 items" "${several[@]}" --history tea-mint --candidates "tea, hot" --candidates soup,bagel-lentil
 json '[i["item"] for i in j] == ["bagel-lentil"]'
 expect 2 "--history is ',', which names no item" "${several[@]}" --history ,
-# Letters are letters in every script, and columns stand below each other.
+# Letters of every script are kept, and columns are aligned.
 { cat log.txt; printf 'u00003 \xc5\xbburek\n'; } >script.txt
 expect 0 $'the first is \'\xc5\xbburek\'' "${evaluate[@]}" script.txt
 "$wisp" catalogue list --model base.wisp | python3 -c '
@@ -106,7 +105,7 @@ cells = lambda text: sum(0 if unicodedata.combining(c) else 2 if unicodedata.eas
 lines = open("out", encoding="utf-8").read().splitlines()
 assert len(lines) == 40 and len({cells(line) for line in lines}) == 1, {cells(line) for line in lines}
 PY
-# The examples of the help, for the model that comes along.
+# The help's examples work with the shipped model.
 expect 0 "" "$wisp" recommend --help
 history=$(grep -o -- '--history [^ ]*,[^ ]*' out)
 # shellcheck disable=SC2086

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# --device: training and recommending in a GPU's memory, by the emulator's module where there is no GPU; and what is said where there is neither.
+# --device: training and recommending in a GPU's memory, by the emulator's module if there is no GPU, and the output if
+# there is neither.
 #   tests/cli_device.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -11,7 +12,7 @@ emulated=(--device cuda --device-module "$module")
 train=("$wisp" train --recipe "$root/models/recipes/cafe-device.json" --model "$root/models/cafe.wisp" --data log.db --dataset log
        --num-records-public 60 --batch 6 --epochs 1 --delta 0.001 --epsilon 8 --threads 2 --reproducible-noise 3 --json)
 
-# The same run on both sides: the same charges, and a model that ranks as well, noise included.
+# One run on both sides gives the same charges, and a model that ranks as well, noise included.
 figures='{k: j[k] for k in ("steps", "epsilon", "noise_multiplier", "records", "records_dropped", "test")}'
 for side in cpu cuda; do
   device=()
@@ -35,7 +36,7 @@ assert max(abs(a - b) for a, b in zip(cpu, cuda)) < 0.01
 END
 expect 0 "" "$wisp" recommend --model cuda.wisp --data log.db --user u00003
 
-# The same on a device that shares the host's memory, in either kind of memory: the same bytes as on one that does not.
+# A device that shares the host's memory, in either kind of memory, gives the same bytes as one that does not.
 for kind in managed device; do
   expect 0 "" env WISP_TEST_INTEGRATED=1 WISP_CUDA_MEMORY=$kind "${train[@]}" --out $kind.wisp --ledger $kind.ledger "${emulated[@]}"
   python3 -c "a, b = (open(f, 'rb').read()[-61440:] for f in ('$kind.wisp', 'cuda.wisp')); assert a == b" ||
@@ -49,25 +50,25 @@ json '"managed memory, shared with the processor" in j["training"]["device"]'
 expect 3 "WISP_CUDA_MEMORY names no kind of memory; allowed are device and managed" env WISP_CUDA_MEMORY=pinned "${inspect[@]}"
 expect 3 "WISP_CUDA_MEMORY is managed, which is for GPUs that share" env WISP_CUDA_MEMORY=managed "${inspect[@]}"
 
-# A run goes on from the processor's checkpoint on the device.
+# A run resumes on the device from the processor's checkpoint.
 "$wisp" train --help >/dev/null
 expect 0 "" timeout 120 "${train[@]}" --out part.wisp --ledger part.ledger --checkpoint part.ckpt --checkpoint-every 2 "${emulated[@]}"
 
-# Where there is no such device the run goes on without it, and says so; its bytes are the processor's.
+# Without such a device the run continues on the processor, and says so; its bytes are the processor's.
 cp cpu.wisp before.wisp
 rm -f cpu.wisp cpu.ledger
 without=(env WISP_TEST_NO_GPU=1)
 expect 0 "there is no device cuda: the emulator plays a machine without a GPU. What follows runs on the processor" \
   "${without[@]}" "${train[@]}" --out cpu.wisp --ledger cpu.ledger "${emulated[@]}"
 python3 -c 'a, b = (open(f, "rb").read()[-61440:] for f in ("cpu.wisp", "before.wisp")); assert a == b' || fail "other weights without a device"
-# A module that is named must be one: nothing is spent on a path that is mistyped.
+# A named module must exist and be one: a mistyped path spends nothing.
 for wrong in "$work/none.so" libm.so.6; do
   expect 2 "the device cuda cannot be opened: .*\(was not loaded\|is no module of wisp\)" \
     "${train[@]}" --out o.wisp --ledger o.ledger --device cuda --device-module "$wrong"
 done
 [ ! -e o.wisp ] && [ ! -e o.ledger ] || fail "a run with a wrong module wrote something"
 
-# Other methods: the processor's charges and weights.
+# Other methods give the processor's charges and weights.
 alike() {  # CPU_MODEL CUDA_MODEL BYTES: the weights at the end of both files
   python3 - "$@" <<'END' || fail "the weights of $1 and $2 are not alike"
 import array, sys
@@ -83,14 +84,14 @@ for method in rgp adafest; do
   alike $method.cpu $method.cuda 61440
 done
 
-# A run that a device has no room for is refused before anything is charged.
+# A run that does not fit into the device's memory is refused before anything is charged.
 expect 3 "there is no room on the device cuda, or on the host, for the run, which takes" "${train[@]}" --out o.wisp --ledger o.ledger "${emulated[@]}" --device-memory 1
 [ -e o.wisp ] && fail "a run without room wrote a model"
 grep -q '"steps"' <<<"$("$wisp" privacy --ledger o.ledger --delta 1e-3 --json 2>/dev/null)" && fail "a refused run was charged"
 expect 2 "--device" "${train[@]}" --out o.wisp --ledger o.ledger --device opencl
 expect 2 "" "${train[@]}" --out o.wisp --ledger o.ledger --device-memory 5
 
-# Memory is known before.
+# The needed memory is known before.
 expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --json "${emulated[@]}"
 json 'j["training"]["device"].startswith("cuda (emulator") and j["training"]["record_gradients"] > 135232'
 expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --batch 6 --json "${emulated[@]}"
@@ -100,7 +101,7 @@ expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
 expect 2 "is of --what train, score, encoder, products and roof" "$wisp" bench --what ops --device cuda
 
-# Recommending there: the same items with scores alike; where there is no device, the processor's very answer.
+# Recommending on the device gives the same items with similar scores; without a device, exactly the processor's answer.
 recommend=("$wisp" recommend --model cuda.wisp --data log.db --user u00003 --json)
 expect 0 "" "${recommend[@]}"
 cp out on_cpu.out
@@ -126,7 +127,7 @@ json '0 < j["inference"]["on_device"] < j["inference"]["total"] and j["inference
 expect 0 "" "$wisp" bench --what score --length 10 --items 40 --inner-width 16 --repeats 2 --json "${emulated[@]}"
 json 'j["scoring"]["top_10_ms"]["median"] > 0 and j["scoring"]["appended_event_top_10_ms"]["median"] > 0 and j["batch"]["32"]["histories_per_s"]["median"] > 0'
 
-# Other arithmetics: the same items here, with other scores. Two of them train.
+# Other arithmetics give the same items here, with other scores. Two of them train.
 for arithmetic in tf32 float16 bfloat16 int8; do
   expect 0 "" "${recommend[@]}" "${emulated[@]}" --device-arithmetic $arithmetic
   python3 - <<'END' || fail "$arithmetic recommends something else"
@@ -141,7 +142,8 @@ expect 2 "--device" "${recommend[@]}" --device-arithmetic tf32
 expect 0 "" "${train[@]}" --out tf32.wisp --ledger tf32.ledger "${emulated[@]}" --device-arithmetic tf32
 json 'j["device"].startswith("cuda tf32 (emulator")'
 alike cpu.wisp tf32.wisp 61440
-# Refused with a device, without one, and where none was asked for: nothing is spent in another arithmetic than asked.
+# These are refused with a device, without one, and if no device was asked for: no run may use another arithmetic than
+# the one that was asked for.
 refused=("${train[@]}" --out o.wisp --ledger refused.ledger)
 expect 2 "the arithmetic float16 is for inference only" "${refused[@]}" "${emulated[@]}" --device-arithmetic float16
 expect 2 "the arithmetic int8 is for inference only" "${without[@]}" "${refused[@]}" "${emulated[@]}" --device-arithmetic int8
@@ -181,7 +183,7 @@ import json
 cpu, cuda = (json.load(open(f))["embeddings"] for f in ("vectors.out", "out"))
 assert len(cuda) == 2 and all(abs(x - y) < 1e-5 for a, b in zip(cpu, cuda) for x, y in zip(a, b)) and cpu != [[0] * 16] * 2
 END
-# What its training holds there, as planned: more than on the processor.
+# Training holds the planned memory on the device: more than on the processor.
 plan=("$wisp" inspect clipped.cpu --memory --recipe tiny.json --records 60 --json)
 expect 0 "" "${plan[@]}"
 cp out plan_cpu.out

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program from outside: what it says of draws, and of options for them that mean nothing.
+# The program's warnings about private sampling, and about options for it that mean nothing.
 #   tests/cli_draw_options.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -8,7 +8,7 @@ plain plain.wisp
 one=("$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --private --public-dataset "$label" --count)
 draw=("${one[@]}" 4)
 
-# Draws that say little of the model, and options that mean nothing, in the words of the options.
+# Samples that depend little on the model, and options that mean nothing, in the words of the options.
 expect 0 "99.9 % of the draws are random.*--base" "${draw[@]}" --ledger w.db --lambda 1e-3 --json
 json 'abs(j["privacy"]["random_share"] - 0.999) < 1e-12'
 grep -q "w.db was charged and has no limit" err || fail "a ledger without a limit is not spoken of: $(cat err)"
@@ -42,7 +42,7 @@ expect 0 "" "$wisp" recommend --model plain.wisp --history " tea-mint , bagel-le
 cp out blanks.json
 expect 0 "" "$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --json
 cmp -s out blanks.json || fail "blanks around the items of a history change the answer"
-# A budget that is spent, in words: one draw of epsilon 0.9 fits into 1, 4 do not.
+# A spent budget in words: one sample of epsilon 0.9 fits into 1, 4 do not.
 spent="one costs epsilon 0.9 at delta 0, spent on this data is epsilon 0, the limit is epsilon 1 at delta 1e-06"
 expect 4 "does not allow 4 draws: $spent; 1 more would fit" \
   "${draw[@]}" --ledger words.db --epsilon-per-draw 0.9 --budget 1 --delta 1e-6

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The program from outside: items that are drawn. Draws are refused without a ledger or a guarantee, charged while the
-# budget lasts, and free for weights that carry a guarantee.
+# The program's private sampling of items. It is refused without a ledger or a guarantee, charged while the budget
+# lasts, and free for weights that carry a guarantee.
 #   tests/cli_draws.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 entries() { sqlite3 "$1" 'select count(*) from entries'; }
 
-# What trains without a guarantee says so; draws from it are to be paid for.
+# Training without a guarantee says so, and samples from the model must be paid for.
 expect 0 "" "$wisp" train --recipe "$public_recipe" --model base.wisp --data log.db --epochs 2 --batch 20 \
   --out plain.wisp --json
 json 'set(j["not_private"]) == set(j) - {"not_private"}'
@@ -58,7 +58,7 @@ expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6
 grep -q "draws alone: 8 draws: pure epsilon .* set by" out && grep -q "the figure was set by" out ||
   fail "the statement says of draws: $(grep draws out)"
 expect 0 "limit raised from 2 to 4" "${draw[@]}" "${target[@]}" --delta 1e-6 --budget 4
-# A block gives none back; training and draws are one figure.
+# The unused rest of a block is lost; training and sampling add up to one figure.
 block=(--ledger o.db --epsilon-per-draw 0.01 --block 50)
 expect 0 "" "${one[@]}" 1 "${block[@]}" --json
 json 'j["privacy"]["draws_charged"] == 50 and j["privacy"]["mode"] == "mixed"'
@@ -82,7 +82,7 @@ expect 0 "" "${free[@]}" --public-dataset log.db
 grep -q "is declared public" out && ! grep -q "guarantee" out ||
   fail "data that is all declared public: $(head -c 300 out)"
 
-# In C.
+# Sampling in C.
 c_program private_recommend draws
 expect 0 "" ./private_recommend plain.wisp base.wisp p.db "$label"
 

@@ -1,8 +1,8 @@
-# What tests/cli_*.sh begin with, sourced after shell.sh: the shipped model as base.wisp, a log of 60 users as log.db,
-# and the options of short runs on them. The functions make what only some of them need.
+# The common start of tests/cli_*.sh, sourced after shell.sh: the shipped model as base.wisp, a log of 60 users as
+# log.db, and the options of short runs on them. The functions make things that only some tests need.
 recipe=$root/models/recipes/cafe-device.json
 public_recipe=$root/models/recipes/cafe.json
-label="synthetic public cafe guests"  # what the shipped model learned from
+label="synthetic public cafe guests"  # the data of the shipped model
 cp "$root/models/cafe.wisp" base.wisp
 expect 0 "" "$wisp" synth --out log.db --population device --users 60 --seed 3
 
@@ -11,7 +11,7 @@ tiny=(--model base.wisp --data log.db --num-records-public 60 --batch 20 --epoch
 small=("${tiny[@]}" --delta 0.001)
 train=("$wisp" train --recipe "$recipe" "${small[@]}")
 
-# Much noise is quick to account for: a guarantee of epsilon 0.35 in a second, epsilon 4 takes ten.
+# The accountant is quick if there is much noise: a guarantee of epsilon 0.35 takes a second, epsilon 4 takes ten.
 paid() {  # MODEL LEDGER OPTIONS...: trained with a guarantee that the ledger paid for
   expect 0 "" "${train[@]}" --noise-multiplier 4 --out "$1" --ledger "$2" "${@:3}"
 }
@@ -24,7 +24,7 @@ c_program() {  # NAME WHAT: ./NAME from tests/NAME.c, with the library
 }
 
 # A task for classifiers: train.txt and test.txt have two words for each class, tiny.json is its recipe, and `classify`
-# what trains on it.
+# trains on it.
 texts() {
   python3 - >train.txt <<'PY'
 import random

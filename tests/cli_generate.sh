@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Texts drawn privately, from outside: what is charged and shown, what a spent budget says, what is refused, and that a ledger remembers.
+# The program's private text generation: charges and output, a spent budget, refusals, and that the ledger remembers
+# everything.
 #   tests/cli_generate.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 cp -r "$root/tests/golden/hugging_face/gpt2" decoder
@@ -15,14 +16,14 @@ beside=(--base base.wisp "${public[@]}")
 anchored=("${generate[@]}" "${beside[@]}")
 target=(--epsilon 8 --delta 1e-6)
 
-# What a prompt and tokens take, and what they came to.
+# Times a prompt and tokens, and checks their scores.
 expect 0 "" "$wisp" bench --what decoder --model base.wisp --length 4 --threads 2 --repeats 1 --tensors scores.safetensors --json
 json 'j["decoder"]["prompt_tokens"] == 4 and j["decoder"]["token_ms"]["median"] > 0 and j["decoder"]["read_gb_per_s"] > 0'
 [ -s scores.safetensors ] || fail "bench --tensors wrote nothing"
 expect 2 "needs --model" "$wisp" bench --what decoder
 expect 2 "are for tokens one at a time" "$wisp" bench --what decoder --model base.wisp --length 4000
 
-# Refused before anything is charged.
+# These are refused before anything is charged.
 expect 4 "needs a ledger" "${anchored[@]}" --clip 1
 expect 2 "exactly one of --clip (mode anchored)" "${anchored[@]}" --ledger n.db
 expect 2 "exactly one of --lambda (mode mixed)" "${generate[@]}" --ledger n.db
@@ -63,7 +64,7 @@ expect 2 "positions" "$wisp" generate --private --model base.wisp "${public[@]}"
   --delta 1e-6 --private-texts notes.txt --prompt "$long"
 [ ! -e n.db ] || fail "a refused text was charged, or made a ledger"
 
-# A target of this text alone: charged to its end, then spent. The ledger remembers.
+# A target for this text alone is charged to its end, and then spent. The ledger remembers it.
 expect 0 "warning: without --lifetime this text may spend the whole limit of the ledger n.db, epsilon 8 at delta 1e-06" \
   "${anchored[@]}" --ledger n.db "${target[@]}" --json
 json 'j["privacy"]["mode"] == "anchored" and j["privacy"]["draws_charged"] == 6 and len(j["tokens"]) <= 6'
@@ -73,7 +74,8 @@ expect 4 "the budget has room for 0 tokens, and up to 6 are asked for" "${anchor
 [ "$(entries n.db)" = 1 ] || fail "what was refused was charged"
 expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --clip 1
 expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt': .*--dataset 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --clip 1
-# A line of a file is not all that its user wrote: nobody who does not say so is told that users are protected.
+# A line of a file is less than everything that its user wrote: without a chosen unit, nobody is told that users are
+# protected.
 expect 0 "" "$wisp" privacy --ledger n.db --delta 1e-6
 grep -q "privacy unit: one interaction" out || fail "a ledger of a decoder's records protects something else: $(cat out)"
 expect 0 "" "${anchored[@]}" --ledger u.db "${target[@]}" --unit user
@@ -85,7 +87,7 @@ grep -q "without --lifetime" err && fail "a lifetime is asked for that was given
 grep -q "^Once" out || fail "the text does not begin with its prompt"
 grep -q "6 tokens charged to l.db" err || fail "the cost is not said: $(head -c 300 err)"
 grep -q "of the lifetime of 10 tokens, 4 are left" err || fail "what is left is not said: $(head -c 600 err)"
-# Without --lifetime the tokens cost something else, and what was planned is not for them.
+# Without --lifetime the tokens have another cost, and the plan does not cover them.
 expect 4 "begun with a plan of 10 draws, of which 4 are left;.*--lifetime 10" "${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --max-new-tokens 4
 expect 4 "the budget has room for 4 tokens" "${life[@]}" 6
 expect 0 "" "${life[@]}" 1 --json
@@ -97,10 +99,10 @@ expect 4 "the budget has room for 1 token, and up to 2 are asked for" "${life[@]
 expect 0 "of the lifetime of 10 tokens, 0 are left" "${life[@]}" 1
 expect 4 "the lifetime of 10 tokens is used up, all of it is charged to l.db: nothing more was charged" "${life[@]}" 1
 
-# What the draws are worth is said before them.
+# The output says how much the samples are worth before they come.
 "${anchored[@]}" --ledger weak.db --clip 0.1 >both 2>&1 || fail "a small clip is refused: $(head -c 300 both)"
 head -n 1 both | grep -q "the clip is 0.1" || fail "a small clip is warned of behind the text: $(head -c 300 both)"
-# The statement is at the delta of the limit, at one that is given, or at 1e-5; and names it.
+# The statement uses the limit's delta, a given one, or 1e-5, and names it.
 for case in "n.db|1e-06|" "n.db|0.001|--delta 0.001" "weak.db|1e-05|"; do
   IFS='|' read -r ledger delta options <<<"$case"
   # shellcheck disable=SC2086
@@ -116,12 +118,12 @@ json 'j["privacy"]["mode"] == "mixed-with-base" and 5.2 < j["privacy"]["pure_eps
 expect 0 "add nothing" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --context-before "Note: "
 expect 0 "" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --json
 json 'j["privacy"]["mode"] == "aggregate" and abs(j["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6 and "left_out" not in j'
-# Numbers of texts are private: what is odd about them is told on this device, before the text, and refuses nothing.
+# The number of texts is private. Warnings about it appear on this device, before the text, and refuse nothing.
 printf '\n \n' >blank.txt
 : >empty.txt
 for none in blank.txt empty.txt; do
   few=("${of_texts[@]}" "${public[@]}" --max-new-tokens 1 --contexts 4 --private-texts "$none" --dataset none --clip 2)
-  "${few[@]}" --ledger none.db >both 2>&1 || fail "texts of which there is none are refused: $(head -c 300 both)"
+  "${few[@]}" --ledger none.db >both 2>&1 || fail "an empty file of texts is refused: $(head -c 300 both)"
   head -n 1 both | grep -q "no line of $none became a private text.*charged all the same (local only)" ||
     fail "nobody is told that there is no text: $(head -c 300 both)"
 done
@@ -131,18 +133,19 @@ expect 0 "2 texts share 5 contexts: .*at most 2 / 5 of the clip.*(local only)" "
 expect 0 "2 texts share 1 context: " "${share[@]}" --ledger t1.db --contexts 1
 expect 0 "" "${share[@]}" --ledger t4.db --contexts 4
 grep -q "share 4" err && fail "texts for half of the contexts are told of: $(cat err)"
-# The statement: what was drawn, from what, and what one record was. The weights were public, and this charge protects none.
+# The statement says what was sampled, from what, and what one record was. The weights were public, and this charge
+# protects none.
 expect 0 "" "$wisp" privacy --ledger t.db --delta 1e-6
 for words in "released: the tokens that were drawn" "one record is: one private text in a prompt: who wrote k of them is protected less" \
   "not protected: the weights that private texts were given to" "not protected: whoever wrote several of the records"; do
   grep -q "$words" out || fail "the statement of private texts does not say '$words': $(cat out)"
 done
 grep -q "items\|weights as they are" out && fail "the statement of private texts speaks of items: $(cat out)"
-# Free: public weights, and those with a guarantee.
+# Sampling is free from public weights, and from those with a guarantee.
 expect 0 "" "$wisp" generate --private --model base.wisp "${public[@]}" --prompt Once --max-new-tokens 6 --json
 json 'j["privacy"]["free"]'
 
-# Plans: what tokens cost, what a target allows, and how many tokens it pays for.
+# Plans: the cost of tokens, the parameters for a target, and how many tokens it pays for.
 decoding=("$wisp" privacy decoding --delta 1e-6 --json)
 expect 0 "" "${decoding[@]}" --clip 2 --contexts 16 --draws 100
 json 'j["mode"] == "aggregate" and abs(j["pure_per_draw"] - 0.25) < 1e-6 and j["pld"] < 7 and abs(j["pure"] - 25) < 1e-6'
@@ -153,7 +156,7 @@ expect 0 "" "${decoding[@]}" --calibrate --contexts 16 --epsilon "$(python3 -c '
 json 'abs(j["clip"] - 2) < 0.01 and j["clip"] <= 2.0001'
 expect 0 "" "${decoding[@]}" --support 20 --lambda 0.5 --mixing-floor 0.1 --draws 1
 json 'j["mode"] == "mixed-with-base" and 5.2 < j["pure_per_draw"] < 5.4'
-# What they are worth: an epsilon without bounds gives the model, none the base or the uniform.
+# The perplexity: an unbounded epsilon gives the model, a tiny one the base or the uniform.
 printf 'the tea is cold\na bagel for lunch\n' >dev.txt
 expect 0 "" "$wisp" train --model base.wisp --texts dev.txt --method ordinary --epochs 4 --batch 2 --out learned.wisp --threads 1
 expect 0 "" "$wisp" convert decoder --out bare.wisp --no-tokenizer
@@ -168,7 +171,7 @@ model, base = p["model", None, None], p["base", None, None]
 for composition in ("pure", "pld"):
     assert abs(p["mixed", composition, 0.001] - 450) < 0.1, p
     assert abs(p["anchored", composition, 0.001] / base - 1) < 1e-3, p
-    assert abs(p["mixed", composition, 100] / model - 1) < 0.1, p  # epsilon 10 a token: a share of 0.02 is left
+    assert abs(p["mixed", composition, 100] / model - 1) < 0.1, p  # epsilon 10 per token: a share of 0.02 is left
     assert abs(p["anchored", composition, 100] / model - 1) < 1e-3, p
 PY
 expect 2 "other tokens than" "$wisp" privacy perplexity --model learned.wisp --base bare.wisp --texts dev.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tables of 16-bit numbers, weights in blocks of small integers: less room, and the model it was, with its guarantee;
-# everything reads them, C too.
+# Float16 tables and weights in blocks of small integers: less memory for the same model, with its guarantee. Everything
+# reads them, C too.
 #   tests/cli_halves.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -24,7 +24,7 @@ json '(lambda w: all(j[k] == w[k] for k in w if k not in '"$changed"'))(json.loa
 json 'j["provenance"][-1]["epsilon"] is not None and "f16 by wisp compress" in j["description"]'
 json '(lambda t: t["type"] == "f16" and t["bytes"] == 2 * t["rows"] * t["columns"])(j["tensors"][0])'
 json 'j["tensors"][2]["type"] == "f32" and sum(t["bytes"] for t in j["tensors"]) < j["bytes"]'
-# Lists and figures of a model whose noise is another one in each run would tell of near ties.
+# Lists and figures of a model whose noise differs in each run would depend on near ties.
 expect 0 "" "$wisp" compress base.wisp --out small-base.wisp
 alike='len(j) == 3 and all(a["name"] == b["name"] and abs(a["score"] - b["score"]) < 0.05 for a, b in zip(j, w))'
 for backend in simd int8; do
@@ -49,7 +49,7 @@ expect 0 "" "$wisp" audit step --model small.wisp --recipe "$recipe" --method ph
 expect 0 "" "$wisp" export small.wisp --out small.safetensors
 expect 0 "" "$wisp" bench --what score --model small.wisp --repeats 1 --json
 
-# The same floats in the order in which they are multiplied: the same scores, and no copy of them.
+# These floats in the order of the products give the same scores, without a copy of them.
 expect 0 "" "$wisp" compress o.wisp --panels --out panels.wisp --json
 json 'j["weights"] == "f32 panels" and j["largest_rounding"] == 0'
 expect 2 "panels.wisp: its weights are f32 panels already" "$wisp" compress panels.wisp --panels --out again.wisp
@@ -71,7 +71,7 @@ for model in from-panels from-floats; do
 done
 cmp from-panels.safetensors from-floats.safetensors || fail "panels are rounded to other integers than their floats"
 
-# Blocks of small integers: fewer bytes still, and much the same scores.
+# Blocks of small integers: even fewer bytes, and similar scores.
 for bits in int8 int4; do
   expect 0 "" "$wisp" compress o.wisp --$bits --out $bits.wisp --json
   json 'j["weights"] == "'$bits'" and j["bytes"] < 0.6 * j["bytes_before"] and 0 < j["largest_rounding"] < 0.2'
@@ -99,7 +99,7 @@ grep -q "rounded to int8 before" err && fail "one rounding is taken for two"
 rm smaller.wisp
 expect 2 "one of them" "$wisp" compress o.wisp --int8 --int4 --out smaller.wisp
 
-# A classifier's.
+# A classifier.
 texts
 expect 0 "" "${classify[@]}" --mode paper --epochs 30 --reproducible-noise 3
 expect 0 "" "$wisp" compress texts.wisp --out small-texts.wisp

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# From outside: a plan is made once and before the first look, nights follow it and stop at its end, and the log is looked after.
+# The program's deployments: a plan is made once and before the first look, training sessions follow it and stop at its
+# end, and the log is maintained.
 #   tests/cli_life.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 cp "$root/models/cafe.wisp" base.wisp
@@ -41,7 +42,7 @@ json 'j["runs"] == 6 and j["steps_per_run"] == 4 and j["records_that_train"] == 
 json 'j["outlook"] in ("some gain", "hopeless", "new items only") and j["noise_of_an_item"] > 0 and len(j["power"]) == 6 and j["epsilon_of_one_run"] < 4'
 json '0 < j["cpu_seconds_of_run"] and 0 < j["cpu_seconds_of_judging"] and j["bytes"] > 100000'
 json '"made_before" not in j'
-# Asked for again it is found; another one is refused until it is asked for by name.
+# An equal plan is found again; another one is refused unless --replace is given.
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --judgings 2
 grep -q "written   nothing: the ledger has had this plan since" out || fail "a plan that was there is not said to be"
 expect 4 "the number of nights is 6, asked for is 12" "${plan[@]}" --for "1 year" --every "1 month"
@@ -51,7 +52,7 @@ grep -q "^plan      log.ledger: 12 nights of 4 steps" out || fail "a plan does n
 grep -q "larger batch (--batch)" out || fail "advice does not name its option: $(grep advice out)"
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --replace
 compgen -G "log.ledger.measuring*" >/dev/null && fail "what was measured left files"
-# Two calls at once, by two names of one ledger: one plan is made, and no file of anybody else is touched.
+# Two calls at once, by two names of one ledger, make one plan, and change no other file.
 : >two.ledger
 ln -s two.ledger two.link
 for file in two.ledger.measuring two.link.measuring two.ledger.measuring.plan; do echo mine >$file; done
@@ -71,10 +72,10 @@ for night in 1 2 3 4 5 6; do
   expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp --json
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night and j['runs_left'] == 6 - $night and j['judged'] == ($night % 3 == 0)"
   json '"records" in j["not_private"] and "verdict" not in j["not_private"]'
-  # The log has no event since the plan was made: a judging that went by nothing is said to be one, to the owner alone.
+  # The log has no event since the plan was made: only the owner is told that an evaluation used no records.
   json "('events_that_judged' in j) == j['judged'] == ('events_that_judged' in j['not_private']) and j.get('events_that_judged', 0) == 0"
 done
-# A name that was mistyped trains nothing, and leaves nothing.
+# A mistyped name trains nothing, and leaves nothing.
 expect 2 "mien.wisp: it is not there, or not of this life, though 24 steps were trained under the plan" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp
 ls mien.wisp* >/dev/null 2>&1 && fail "a refused night left a file"
 : >empty.wisp && head -c 5000 base.wisp >other.wisp
@@ -97,7 +98,7 @@ expect 0 "" "$wisp" privacy --ledger log.ledger --json
 json '3.9 < j["accounting"]["ledger_epsilon"] <= 4'
 expect 4 "has charges: a plan for a life is made before the first of them" "${plan[@]}" --for "1 year"
 
-# The report: one page without script or network, and what is local is marked.
+# The report is one page without script or network, and marks what is local.
 expect 0 "" "$wisp" report --ledger log.ledger --html report.html --json
 json 'not j["local_only"]'
 grep -q "What it cost" report.html && grep -q "What the judges found" report.html || fail "the report lacks a part"
@@ -131,7 +132,8 @@ expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.le
 expect 4 "has no plan for a life, and was charged" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
 
-# A log of which most users are in another form than is read ends the night before anything is charged, and leaves no model.
+# If most users of a log have another form than the read one, the session ends before anything is charged, and leaves no
+# model.
 sqlite3 log.db "SELECT user, item, strftime('%d.%m.%Y', time, 'unixepoch') FROM events" >rows
 { echo "user|item|time"; cat rows; sqlite3 log.db "SELECT user, item, time FROM events LIMIT 40"; } | tr '|' '\t' >german.tsv
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger german.ledger
@@ -171,7 +173,7 @@ grep -q "What it cost" changed.html && fail "a report draws what only some of th
 expect 0 "" "$wisp" privacy --ledger changed.ledger --json
 json 'j["accounting"]["ledger_epsilon"] <= 4'
 
-# Judged locally, it is said. The plan that was made last is the plan, whoever judges.
+# The output says that evaluation is local. The newest plan counts, whoever evaluates.
 for judge in private none; do
   expect 0 "" "${plan[@]}" --for "2 days" --judge $judge --ledger local.ledger --replace
 done
@@ -188,11 +190,11 @@ grep -q "judgings" out && fail "judgings are counted, though each night judges"
 expect 0 "" "$wisp" privacy --ledger local.ledger
 grep -q "chosen on the same data without a charge: which model is served and trains on" out || fail "the statement does not name the local choice"
 
-# More items, and a base that has them: what was learned goes along.
+# A new base has more items: what was learned moves to it.
 printf 'soup-pea\tPea soup\nradio\tRadio\nbagel-new\tNew bagel\tbagel-lentil\n' >new.tsv
 expect 0 "" "$wisp" catalogue add --model base.wisp --items new.tsv --out base-2.wisp --json
 json 'j["added"] == 3 and j["rows_from"] == {"neighbour": 1, "words": 1, "mean": 1}'
-# Nothing that people are served changes before the new items have learned.
+# Served lists do not change before the new items are trained.
 for history in bagel-lentil,tea-mint tea-mint; do
   new=${history/,/,bagel-new,radio,}
   expect 0 "" "$wisp" recommend --model base.wisp --history "$history" --count 20 --json
@@ -201,7 +203,7 @@ for history in bagel-lentil,tea-mint tea-mint; do
   python3 -c 'import json; a, b = ([i["item"] for i in json.load(open(f))] for f in ("before", "out")); assert a == b, (a, b)' ||
     fail "new items change what follows $history"
 done
-# An item that no run has trained is read as if it were not there: that is said, once.
+# An item that no run has trained is ignored, and a warning says so once.
 recommend=("$wisp" recommend --model base-2.wisp)
 untrained="--history names 2 items that no run has trained yet, the first 'radio': the history is read as if the model did not know them"
 expect 0 "$untrained" "${recommend[@]}" --history tea-mint,radio,radio --history bagel-new
@@ -211,7 +213,7 @@ expect 0 "--candidates names 1 item that no run has trained yet, the first 'radi
 expect 0 "" "${recommend[@]}" --history tea-mint
 [ ! -s err ] || fail "a history of trained items warns: $(cat err)"
 expect 2 "is there already" "$wisp" catalogue add --model base-2.wisp --items new.tsv --out base-3.wisp
-# The same letters in one character and in two are two keys: whoever brings the second is told.
+# One word written with a combined letter and with two characters is two keys: whoever adds the second gets a warning.
 printf 'cafe\xcc\x81\tCafe\n' >marked.tsv
 expect 0 "marked.tsv: 1 key with accents as characters of their own" \
   "$wisp" catalogue add --model base.wisp --items marked.tsv --out marked.wisp
@@ -229,7 +231,7 @@ json 'j["carried"] and j["lost_items"] == 0'
 cmp -s mine.wisp base-2.wisp || fail "another model than the new base is served, and nobody judged it"
 expect 0 "" "$wisp" personalise --data log.db --model base-2.wisp --out mine.wisp --json
 
-# A person without any history gets what is popular, unless it is gone.
+# A user without history gets popular items, unless these are retired.
 expect 2 "one is allowed, 2 were given" "$wisp" recommend --model base-2.wisp --newcomer --history radio
 expect 0 "" "$wisp" recommend --model base-2.wisp --newcomer --json
 first=$(python3 -c 'import json; print(json.load(open("out"))[0]["item"])')
@@ -251,7 +253,7 @@ expect 0 "" "$wisp" personalise --data log.db --model base-4.wisp --out mine.wis
 expect 0 "" "$wisp" catalogue list --model mine.wisp.start --json
 json "[i['key'] for i in j['items'] if i['retired']] == ['$first']"
 
-# What the old base learned from goes along, back to the base that it was trained from.
+# The provenance of the old base moves along, also back to the base that it was trained from.
 printf '{"name": "plain", "training": {"method": "ordinary", "sampling": "shuffled", "epochs": 1, "expected_batch": 50}}' >plain.json
 expect 0 "" "$wisp" train --recipe plain.json --model base.wisp --data log.db --out known.wisp
 expect 0 "" "${plan[@]}" --for "2 months" --every "1 month" --steps 2 --judge none --ledger known.ledger
@@ -279,7 +281,7 @@ expect 0 "" "$wisp" log erase log.db --user "$user"
 grep -q "^nothing matched: log.db has no event of '$user'" out || fail "an erasure of nobody says $(cat out)"
 expect 0 "" "$wisp" log erase log.db --user "$user" --json
 json 'j["erased"] == 0'
-# A copy is one file and a log. Restoring makes the log what it was, and a log that is lost anew.
+# A copy is one file and is a log. Restoring brings the log back to its state, also a lost log.
 expect 0 "" "$wisp" log backup log.db --out copy.db
 expect 2 "will not be replaced" "$wisp" log backup log.db --out copy.db
 expect 2 "the copy and the log name the same file" "$wisp" log restore copy.db --from copy.db
@@ -301,7 +303,7 @@ done
 expect 3 "^wisp: none.db: the copy cannot be opened: No such file or directory; nothing was restored" "$wisp" log restore made.db --from none.db
 expect 3 "^wisp: none.db: the log cannot be opened: No such file or directory; give the SQLite file" "$wisp" log export none.db --out none.csv
 [ ! -e made.db ] || fail "a restoration from nothing made a log"
-# Names come from anywhere: a listing is a line each, and nothing that a terminal acts on.
+# Names come from anywhere: a listing has one line for each, without characters that a terminal acts on.
 name=$'bad\nwisp: gone\xe2\x80\xae.db'
 cp copy.db "$name"
 expect 0 "" "$wisp" log count "$name"
@@ -312,7 +314,7 @@ grep -q '^a?b	' out || fail "a user's name reaches the terminal"
 expect 0 "" "$wisp" log list "$name" --count 9999 --json
 grep -qF 'a\u202eb' out || fail "JSON does not hold the user's name in escapes"
 ! grep -q $'\xe2\x80\xae' out || fail "JSON holds what a terminal acts on"
-# Another program's log: users that are integers, one that is none, dates.
+# Another program's log: integer users, one of them invalid, and dates.
 sqlite3 app.db "create table events(user integer, item text, time text); insert into events values
   (17, 'tea', '2026-11-27T09:30:00Z'), (17, 'milk', '2026-11-26'), (9, 'tea', '2026-11-27'), (null, 'tea', '2026-11-27')"
 expect 0 "" "$wisp" log count app.db
@@ -341,7 +343,7 @@ expect 2 "wisp log prune needs --before, or --newest-per-user" "$wisp" log prune
 expect 2 "--unit session needs --session-gap: the seconds without an event.*such as 1800; allowed are 1 to" "$wisp" log prune log.db --before 5 --unit session
 expect 0 "" "$wisp" log prune log.db --before 1971-01-01 --unit user
 grep -q "^nothing matched: every event of log.db is to be kept" out || fail "a pruning of nothing says $(cat out)"
-# A log of seconds that is taken for one of milliseconds would lose everything.
+# A log in seconds that is read as one in milliseconds would lose everything.
 expect 2 "no time between 1990 and 2223 where a second has 1000 of them" \
   "$wisp" log prune log.db --before 1971-01-01 --unit user --times-per-second 1000
 cp log.db other.db
@@ -354,7 +356,7 @@ expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
 expect 0 "" "$wisp" log count log.db --json
 json 'j["events"] == 5 * 299'
 
-# As text and back: the same events.
+# Exported as text and imported again, the events are equal.
 expect 0 "" "$wisp" log export log.db --out events.csv
 expect 0 "" "$wisp" log import again.db --data events.csv --json
 json 'j["imported"] == 5 * 299 and j["not_private"] == ["imported"]'
@@ -363,7 +365,7 @@ diff <(tr '\t' ',' <EVENTS.TSV) events.csv >diff || fail "a log that went throug
 for file in events.csv EVENTS.TSV again.db report.html mine.wisp log.ledger; do
   [ "$(stat -c %a $file)" = 600 ] || fail "$file can be read by others: its mode is $(stat -c %a $file)"
 done
-# Dates count in the log's unit, and a log of another unit than is said is not taken in silence.
+# Dates count in the log's unit, and a log with another unit than the given one is not accepted silently.
 printf 'user,item,time\na,tea-mint,2026-11-27T09:30:00Z\n' >dates.csv
 expect 0 "" "$wisp" log import ms.db --data dates.csv --times-per-second 1000
 [ "$(sqlite3 ms.db 'select time from events')" = 1795771800000 ] || fail "a date in milliseconds is $(sqlite3 ms.db 'select time from events')"

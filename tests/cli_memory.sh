@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Memory is known before a run: what is planned is what the run says, and the C interface says the same.
+# Memory is known before a run: the plan equals the run's figure, and the C interface says the same.
 #   tests/cli_memory.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 held=("${train[@]}" --reproducible-noise 1 --threads 2 --out held.wisp)
 memory=("$wisp" inspect held.wisp --memory)
 of_out() { python3 -c 'import json, sys; j = json.load(open("out")); print(*(j[k] for k in sys.argv[1:]))' "$@"; }
-# recipe_with NAME CODE: NAME.json is the recipe, changed by Python code on its training section `t`
+# recipe_with NAME CODE writes NAME.json: the recipe, changed by Python code on its training section `t`.
 recipe_with() {
   python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); t = r["training"]; exec(sys.argv[3])
 json.dump(r, open(sys.argv[2] + ".json", "w"))' "$recipe" "$1" "$2"
 }
 
-# What the run says, and the parts that make the whole.
+# The run's figure, and the parts of the total.
 expect 0 "" "${held[@]}" --ledger held.db --json
 read -r planned records < <(of_out planned_bytes records)
 expect 0 "" "${memory[@]}" --method phantom --threads 2 --records "$records" --json
 said='("total", "file_mapped", "threads", "method", "backend", "records", "another_thread", "for_a_newcomer", "noise_multiplier")'
 json 'j["training"]["total"] == '"$planned"
 json 'all(p["total"] == sum(v for k, v in p.items() if k not in '"$said"') for p in j.values())'
-# Of every method: what its run says, before the first step.
+# For every method the plan equals the run's figure before the first step.
 recipe_with method 't["rgp"] = {"rank": 3}'
 cat >methods.txt <<'END'
 rgp --rank 3
@@ -63,13 +63,13 @@ expect 2 "need --rows" "${memory[@]}" --method fest
 expect 2 "neither fest nor adafest+" "${memory[@]}" --method adafest --rows 9
 expect 2 "need --noise-multiplier" "${memory[@]}" --method adafest --records 60
 expect 2 "need --records" "${memory[@]}" --method adafest --noise-multiplier 1
-# Values out of range are named, whatever the method and the recipe.
+# Values out of range are named, whatever the method and the recipe are.
 for figure in "--batch 0" "--records 0" "--num-records-public 0" "--noise-multiplier 0" "--noise-multiplier=-1"; do
   # shellcheck disable=SC2086
   expect 2 "^wisp: ${figure/[= ]*/} is ${figure##*[= ]}, allowed are" \
     "${memory[@]}" --recipe method.json --method adafest $figure
 done
-# How many records there are, and may be known of, comes from the recipe where it is not said.
+# Without an option, the number of records, and the public one, come from the recipe.
 recipe_with known 't["rgp"] = {"rank": 3}; t["num_records_public"] = 6040; t["expected_batch"] = 600'
 known=("${memory[@]}" --recipe known.json --method adafest --noise-multiplier 1 --json)
 expect 0 "" "${known[@]}"
@@ -80,7 +80,7 @@ json 'j["training"]["num_records_public"] == j["training"]["records_at_most"] ==
 expect 0 "" "${known[@]}" --num-records-public 3000
 json 'j["training"]["records"] == j["training"]["num_records_public"] == 3000'
 expect 2 "--batch is 600, more than the 599 records" "${known[@]}" --num-records-public 599
-# So does the noise, where the recipe has an epsilon: what a run would find.
+# So does the noise, if the recipe has an epsilon: it is the noise that a run would find.
 recipe_with costs 't["method"] = "adafest"; t["num_records_public"] = 6040; t["expected_batch"] = 600; t["steps"] = 60; r["privacy"] = {"epsilon": 2, "delta": 1e-5, "unit": "user"}'
 expect 0 "" "$wisp" privacy calibrate --epsilon 2 --delta 1e-5 --q 0.0993377 --steps 60 --json
 noise=$(of_out sigma)
@@ -94,7 +94,7 @@ expect 2 "^wisp: --num-records-public is given, but" "${memory[@]}" --method pha
 expect 0 "" "${memory[@]}" --recipe known.json --method phantom --threads 2 --json
 json 'j["training"]["records"] == 6040 and j["training"]["lists"] == 6040 * 12'
 
-# A classifier's.
+# A classifier.
 texts
 expect 0 "" "${classify[@]}" --ledger texts.db
 of_texts=("$wisp" inspect texts.wisp --memory)
@@ -125,13 +125,13 @@ expect 2 "--batch is 200, more than the 199 records" "${of_recipe[@]}" --num-rec
 sed 's/"num_records_public": 400, *//' tiny.json >uncounted.json
 expect 2 "which needs --records" "${of_texts[@]}" --recipe uncounted.json
 
-# There an app lends its threads.
+# In C an app lends its threads.
 c_program lent_threads "lent threads"
 expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
 mv out lent.txt
 expect 0 "" "$wisp" inspect base.wisp --memory --method phantom --threads 3 --records 60 --json
 json '[str(j["inference"]["total"]), str(j["training"]["total"])] == open("lent.txt").read().split()'
-# What C copies of keys and names: a string each, and what does not fit into one.
+# C copies keys and names: one string each, and an error for one that does not fit.
 parts='("activations", "packed_weights", "scores", "names")'
 json 'j["inference"]["names"] >= 2 * 480 * 24'
 json 'j["inference"]["total"] == sum(j["inference"][p] for p in '"$parts"')'

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# The program from outside: options of training that mean nothing, or miss others, are refused; and what the name of a
-# data set decides.
+# Training options that mean nothing, or lack others, are refused; and the effects of a data set's name.
 #   tests/cli_options.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# Options that would mean nothing are refused; what --rows and a selection need is named.
+# Options that would mean nothing are refused; the needs of --rows and of a selection are named.
 protecting=("--epsilon 1" "--noise-multiplier 1" "--ledger x.db" "--budget 1" "--rows 4" "--re-attention"
   "--histogram-noise 5" "--privacy-json p.json" "--reproducible-noise 3")
 for option in "${protecting[@]}"; do
@@ -28,7 +27,7 @@ expect 0 "" "${fest[@]}" --method fest --rows 20 --histogram-noise 5
 [ "$(sqlite3 fest.db 'select purpose from entries limit 1')" = "item popularity" ] ||
   fail "--histogram-noise releases no histogram"
 
-# A ledger is of one data set, and the file's name is what data is called where no name is given.
+# A ledger belongs to one data set. Without a name, the data set has the file's name.
 entries() { sqlite3 fest.db 'select count(*) from entries'; }
 before=$(entries)
 refused="is of the data set 'cafe log', and what is to be charged is"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program from outside: a file that is there is replaced by one of its own kind alone, whichever command writes it,
-# and a file of events only where wisp made them up.
+# An existing file is only replaced by one of its own kind, whichever command writes it, and a file of events only if
+# wisp generated it.
 #   tests/cli_outputs.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 cp "$root/models/cafe.wisp" base.wisp
@@ -8,7 +8,7 @@ expect 0 "" "$wisp" synth --out log.db --population device --users 60 --seed 3
 printf 'soup-pea\tPea soup\n' >new.tsv
 printf 'bagel-lentil\n' >gone.txt
 
-# Each command that writes, with its option last and the name of the file behind it.
+# Each command that writes, with its option last and the file's name after it.
 kept() {  # KIND COMMAND... OPTION: refuses a file of another kind, and replaces its own and an empty one
   local kind=$1 file=$2; shift 2
   echo "Dear Bob," >"$file"
@@ -58,7 +58,7 @@ expect 2 "will not be replaced by a copy of a log" "$wisp" log backup log.db --o
 expect 2 "is an SQLite database" "$wisp" catalogue add --model base.wisp --items new.tsv --out log.db
 expect 2 "other.wisp, a file that is there and is not $model" bash -c "echo 'Dear Bob,' >other.wisp; \"$wisp\" rebase --from base.wisp --to base.wisp --out other.wisp"
 [ "$(cat letter.db other.wisp)" = $'Dear Bob,\nDear Bob,' ] || fail "a letter was replaced"
-# What a private run writes beside its model.
+# Files that a private run writes beside its model.
 plan=(--recipe "$root/models/recipes/cafe-device.json" --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --noise-multiplier 4 --delta 0.001)
 echo "Dear Bob," >statement.json
 expect 2 "statement.json, a file that is there and is not JSON" "$wisp" train "${plan[@]}" --out p.wisp --ledger p.ledger --privacy-json statement.json
@@ -67,12 +67,12 @@ expect 0 "" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --unit user
 kept "a page of HTML" o.html "$wisp" report --ledger life.ledger --html
 expect 2 "is not a page of HTML" "$wisp" report --ledger life.ledger --html base.wisp
 
-# Where the disk takes nothing, it is called full, and what was there stays.
+# A full disk is called full, and existing files stay.
 cp log.db full.db
 before=$(sha256sum full.db)
 full() {  # WORD COMMAND...
   local word=$1; shift
-  # Bash's own files would be cut off too.
+  # The limit would also cut off Bash's own files.
   (trap '' XFSZ; ulimit -f 0; "$@" 2>&1; echo "code $?") | cat >told
   grep -q "code 3" told && grep -q -- "$word" told || fail "$* on a full disk says $(head -c 300 told)"
 }

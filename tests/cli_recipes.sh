@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# The program from outside: keys and values of a recipe that it does not take, and that each of its keys is explained.
+# Keys and values of a recipe that the program refuses, and that each of its keys is explained.
 #   tests/cli_recipes.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 based=(--model base.wisp --data log.db --out o.wisp --ledger l.db)
 
-# Recipes.
 sed 's/"epochs"/"epochz"/' "$recipe" >unknown.json
 expect 3 "epochz" "$wisp" train --recipe unknown.json "${based[@]}"
 misplaced=(--recipe misplaced.json --data log.db --out o.wisp)
@@ -22,7 +21,7 @@ expect 3 "data has the unknown key 'catalog', allowed are min_user_events, .*, h
 printf '{"data": {"name": "x"}}' >misplaced.json
 expect 3 "'name' belongs in the top level$" "$wisp" train "${misplaced[@]}"
 expect 0 "" python3 "$root/tests/recipe_keys.py" "$wisp" "$root/models/README.md"
-# A text is one record: of no session and no day.
+# A text is one record, and belongs to no session or day.
 sed 's/"unit": "interaction"/"unit": "day"/' "$root/models/recipes/sst2-minilm-head.json" >days.json
 expect 3 'privacy.unit is "day", allowed are user, interaction' "$wisp" classify train --recipe days.json --data log.db \
   --base "$root/models/cafe.wisp" --out o.wisp
@@ -31,7 +30,8 @@ expect 3 "privacy.unit is day, allowed are interaction and user" "$wisp" train -
 sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$recipe" >type.json
 expect 3 "expected_batch" "$wisp" train --recipe type.json "${based[@]}"
 
-# Whether lists may hold what a person had, whoever makes a model says once: the file says it, and so does what is made of it.
+# Whoever makes a model says once if its lists may hold items of the history: the file says it, and so do models that
+# are made from it.
 allows() {  # True|False MODEL
   expect 0 "" "$wisp" inspect --model "$2" --json
   json "j['allow_seen'] is $1"
@@ -57,7 +57,7 @@ expect 0 "" "$wisp" compress base.wisp --out half.wisp
 expect 0 "" "$wisp" catalogue retire --model base.wisp --items gone.txt --out fewer.wisp
 for model in base allowing short base-back allowing-back chosen half fewer; do allows True $model.wisp; done
 for model in silent refusing silent-back; do allows False $model.wisp; done
-# What is evaluated is what is shown, and asks the model alone.
+# Evaluation uses the shown lists, and asks only the model.
 for model in short refusing; do
   [ $model = short ] && all=480 || all=479
   expect 0 "" "$wisp" recommend --model $model.wisp --history tea-mint --count 480 --json
@@ -71,7 +71,7 @@ expect 0 "" "$wisp" evaluate --model short.wisp --data log.db --json
 json "j['hit@10'] > 0.2"
 [ ! -s err ] || fail "a model that lets items come back is told that people repeat: $(cat err)"
 
-# What a block cannot be.
+# Architectures that a block cannot have.
 block() {  # EXPECTED ARCHITECTURE
   echo "{\"architecture\": {$2}}" >block.json
   expect 3 "$1" "$wisp" train --recipe block.json --data log.db --out o.wisp

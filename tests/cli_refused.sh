@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# The program from outside: training that would have no guarantee, or nowhere to write to, is refused before anything is
-# charged.
+# Training that would have no guarantee, or no place to write to, is refused before anything is charged.
 #   tests/cli_refused.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# What has no guarantee.
+# Runs that would have no guarantee.
 expect 4 "ledger" "${train[@]}" --out o.wisp
 sed 's/"sampling": "poisson"/"sampling": "shuffled"/' "$recipe" >shuffled.json
 expect 4 "shuffled" "$wisp" train --recipe shuffled.json "${small[@]}" --out o.wisp --ledger l.db
@@ -20,7 +19,7 @@ expect 2 "epochs is" "$wisp" train --recipe "$recipe" "${endless[@]}" --out o.wi
 [ ! -e o.wisp ] || fail "a refused run left a model behind"
 [ ! -e l.db ] || fail "a refused run was charged, or made a ledger"
 
-# What cannot be written is found before anything is charged.
+# Outputs that cannot be written are found before anything is charged.
 mkdir folder.wisp
 for out in nowhere/o.wisp folder.wisp o/; do
   code=2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program from outside: runs that repeat. Reproducible noise is no guarantee, is called so, and has ledgers of its
-# own. A run that is stopped and goes on gives the model that it would have given.
+# Runs that repeat. Reproducible noise has no guarantee, is named so, and has ledgers of its own. A run that is stopped
+# and resumed gives the same model as without a stop.
 #   tests/cli_repeat.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -18,7 +18,7 @@ grep -q "no guarantee" out || fail "reproducible noise must be called what it is
 expect 4 "use a ledger of its own for experiments" "${train[@]}" --epsilon 4 --out o2.wisp --ledger r.db
 [ ! -e o2.wisp ] || fail "a refused run left a model behind"
 
-# A run that is stopped and goes on gives the same model, bit for bit.
+# A run that is stopped and resumed gives the same model, bit for bit.
 resume=(train --recipe "$public_recipe" --data log.db --epochs 60 --batch 20 --threads 2)
 expect 0 "" "$wisp" "${resume[@]}" --out whole.wisp
 "$wisp" "${resume[@]}" --out part.wisp --checkpoint run.ckpt >out 2>err &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# wisp bench --what roof: what it counts, beside the same figures by hand; and that it counts what a device is really
-# asked to do, by the emulator's module where this build has it.
+# wisp bench --what roof: its counts are compared with figures by hand, and with the work that a device is really asked
+# to do, by the emulator's module if this build has it.
 #   tests/cli_roof.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -15,8 +15,8 @@ counted, twice = json.load(open("counted.json")), json.load(open("twice.json"))
 ops, ops_twice = ({o["op"]: o for o in j["training"]["ops"]} for j in (counted, twice))
 B, T, M, D, F, blocks = 3, 6, 40, 64, 16, 2
 R = B * T
-# Products of a step: queries, keys and values, the way out of attention, two of the feed-forward, with a bias each; the
-# logits on the way there and once more on the way back, with theirs.
+# Products of a step: queries, keys and values, the output of attention, two of the feed-forward part, with a bias each;
+# the logits forward and once more backward, with their bias.
 of_block = 2 * R * (D * 3 * D + D * D + 2 * D * F) + R * (3 * D + D + F + D)
 logits = 2 * R * M * D
 assert ops["linear_forward"]["operations"] in (blocks * of_block + 2 * logits, blocks * of_block + 2 * (logits + R * M))
@@ -27,10 +27,10 @@ assert ops["attention_forward"]["bytes"] == blocks * 4 * (4 * R * D + R)
 parameters = M * D + T * D + blocks * (4 * D * D + 4 * D + 2 * D * F + D + F + 4 * D) + 2 * D
 assert ops["adam"]["bytes"] in (28 * parameters, 28 * (parameters + M)), (ops["adam"]["bytes"] / 28, parameters)
 assert counted["training"]["private"] and "squares_of_rows" in ops
-# What goes with the records doubles with them; what goes with the parameters does not.
+# Work on records doubles with their number; work on parameters does not.
 for op, times in (("attention_backward", 2), ("squares_of_rows", 2), ("adam", 1), ("noised_sum", 1)):
     assert ops_twice[op]["operations"] == times * ops[op]["operations"], op
-# Every op takes what memory or arithmetic asks for, whichever is longer; all together the sum of them.
+# Every op takes the time of memory or of arithmetic, whichever is longer; the total is their sum.
 for device in counted["devices"]:
     total = 0
     for o in counted["training"]["ops"]:
@@ -46,14 +46,14 @@ END
 # A recipe names model, method, batch and length.
 expect 0 "" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --json
 json '[j["training"][k] for k in ("records", "length", "items")] == [2048, 192, 3416]'
-# The product of one history's state with the table of 3,416 items, width 32, is in it.
+# The counts include the product of one history's state with the table of 3,416 items, width 32.
 json 'j["inference"]["total"]["operations"] > 2 * 3416 * 32 and "score_tiles" in [op["op"] for op in j["inference"]["ops"]]'
 json 'j["inference"]["total"]["operations"] < j["training"]["total"]["operations"] / 2048'
 expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$wisp"
 expect 2 "allowed are 1 to 192" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193
 expect 2 "is of --what products, roof, train" "$wisp" bench --what score --recipe "$root/models/recipes/ml-1m-dp-10.json"
 
-# The same on a device, which is timed beside it.
+# A device gives the same counts, and is timed as well.
 module=$build/libwisp_cuda_emulator.so
 if grep -q '^WISP_CUDA:BOOL=ON' "$build/CMakeCache.txt" && [ -e "$module" ]; then
   expect 0 "" "$wisp" "${small[@]}" --batch 3 --repeats 2 --device cuda --device-module "$module"
@@ -68,7 +68,7 @@ for part in ("training", "inference"):
 here = timed["devices"][-1]
 assert here["name"] == "here" and here["gb_per_s"] > 0 and here["source"] == "measured copy"
 END
-  # Each product of a step, of all records that pass and of each of them.
+  # Each product of a step, over all records that pass together and for each of them.
   tiny=(--length 6 --items 40 --repeats 1 --json --device cuda --device-module "$module")
   expect 0 "" "$wisp" bench --what products --inner-width 16 --batch 2 "${tiny[@]}"
   python3 - <<'END' || fail "products are missing: $(cat out)"
@@ -78,7 +78,7 @@ kinds = ("forward", "gradient of rows", "gradient of weights", "gradient of each
 assert found == {(kind, n, k) for kind in kinds for n, k in ((192, 64), (64, 64), (16, 64), (64, 16), (40, 64))}, found
 assert all(p["rows"] == 12 and p["records"] == 2 and p["us"]["median"] > 0 for p in json.load(open("out"))["products"])
 END
-  # Goals beside what was measured, and what was not.
+  # The goals stand beside the measured figures, also those that were not measured.
   mkdir goals
   expect 0 "" "$wisp" bench --what train --batch 2 "${tiny[@]}" --recipe "$root/models/recipes/ml-1m-dp-10.json"
   cp out goals/train-2048.json

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Texts from outside: a folder of Hugging Face becomes an encoder that embeds, a classifier is made of it by every method, and a
-# decoder goes on with a prompt. What is refused, and that nothing is left behind or charged then.
+# The program's texts: a folder of Hugging Face becomes an encoder that embeds, every method makes a classifier of it,
+# and a decoder continues a prompt. Refusals leave nothing behind and charge nothing.
 #   tests/cli_texts.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 golden=$root/tests/golden/hugging_face
@@ -25,9 +25,9 @@ cat >r.json <<'JSON'
  "data": {"classes": ["bad", "good"]}}
 JSON
 classify=("$wisp" classify train --recipe r.json --base e.wisp --data train.tsv --threads 1)
-again=(--reproducible-noise 7)  # so that how well it learns is the same each time
+again=(--reproducible-noise 7)  # so that it learns equally well each time
 
-# Texts and ids are the same thing.
+# Texts and ids give the same result.
 expect 0 "" "$wisp" embed e.wisp --text "Word7 word8" --json
 cp out texts.json
 expect 0 "" "$wisp" embed e.wisp --ids 2,7,8,3 --json
@@ -51,7 +51,7 @@ expect 0 "" "$wisp" convert encoder --out bare.wisp --no-tokenizer
 expect 3 "brings no tokenizer" "$wisp" embed bare.wisp --text a
 expect 3 "is an encoder of texts, a recommender or a decoder is needed" "$wisp" recommend --model e.wisp --history a
 
-# Every method; what trains is what was asked for.
+# Every method trains exactly the requested part.
 accuracy() {  # MODEL LEAST OPTIONS...
   expect 0 "" "$wisp" classify evaluate --model "$1" --data train.tsv --json "${@:3}"
   json "j['accuracy'] >= $2"
@@ -63,7 +63,7 @@ for how in "phantom all" "phantom blocks" "phantom head" "rgp all" "ordinary blo
   expect 0 "" "${classify[@]}" --method "$method" --trains "$trains" --out c.wisp "${ledger[@]}" --json
   json "j['method'] == '$method' and 'mode' not in j"
   least=0.9
-  [ "$trains" = head ] && least=0.5  # what its words are is not in random vectors' means
+  [ "$trains" = head ] && least=0.5  # means of random vectors do not tell the words
   accuracy c.wisp "$least"
   [ "$trains" = all ] || python3 - "$wisp" <<'PY' || fail "$how trained a table"
 import json, subprocess, sys
@@ -93,7 +93,7 @@ json 'j["tokenizer"]["tokens"] == 60 and j["tokenizer"]["sep"] == {"id": 3, "tex
 expect 0 "" "$wisp" inspect bare.wisp --json
 json '"tokenizer" not in j'
 
-# An adapter with a head of its own beside the encoder, and the two as one.
+# An adapter with a head of its own for the encoder, and both merged.
 expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --out a.wisp --ledger a.db
 tail -n 1 out | grep -q "wisp classify predict .*--model e.wisp --adapter a.wisp; wisp merge" || fail "how the adapter is used is not said: $(cat out)"
 expect 0 "" "$wisp" embed e.wisp --adapter a.wisp --ids 2,7,8,3 --json
@@ -101,7 +101,7 @@ cmp -s out texts.json && fail "an adapter changed no vector"
 [ "$(stat -c %s a.wisp)" -lt "$(stat -c %s e.wisp)" ] || fail "the adapter is as large as its base"
 accuracy e.wisp 0.9 --adapter a.wisp
 expect 0 "" "$wisp" merge e.wisp --adapter a.wisp --out merged.wisp
-# Beside the encoder as it is stored in blocks of integers; and with blocks of the model that are computed again.
+# With the encoder stored in blocks of integers, and with recomputed blocks of the model.
 expect 0 "" "$wisp" compress e.wisp --int8 --out e8.wisp
 expect 0 "" "${classify[@]/e.wisp/e8.wisp}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --out a8.wisp --ledger a8.db
 accuracy e8.wisp 0.9 --adapter a8.wisp
@@ -110,7 +110,7 @@ expect 0 "" "${classify[@]/e.wisp/e8.wisp}" --lora 2 --epochs 20 --learning-rate
 hashes() { "$wisp" inspect "$1" --json | python3 -c 'import json, sys; print({t["name"]: t["hash"] for t in json.load(sys.stdin)["tensors"]})'; }
 [ "$(hashes a8.wisp)" = "$(hashes r8.wisp)" ] || fail "blocks that are computed again changed what was trained"
 accuracy merged.wisp 0.9
-# It goes on from where it stopped, without steps as it is; the base's weights stay.
+# It resumes where it stopped, without steps unchanged; the base's weights do not change.
 cp a.wisp first.wisp
 expect 0 "" "${classify[@]}" --adapter a.wisp --other-data --epochs 5 --learning-rate 1e-12 "${again[@]}" --out b.wisp --ledger a.db
 accuracy e.wisp 0.9 --adapter b.wisp
@@ -128,7 +128,8 @@ expect 3 "is no classifier" "$wisp" classify evaluate --model e.wisp --data trai
 expect 0 "" "${classify[@]}" --method dp-fp --epochs 2 --out d.wisp --ledger d.db --json
 json 'j["method"] == "dp-fp" and j["mode"] == "aggregate"'
 
-# What training will hold: an adapter less than all. What was cut otherwise is not gone on with.
+# The planned memory: an adapter takes less than everything. A checkpoint for texts cut to another length is not
+# resumed.
 expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --threads 1 --json
 cp out whole.json
 sed 's/"training"/"adapter": {"rank": 2}, "training"/' r.json >adapter.json
@@ -159,7 +160,7 @@ expect 2 "leave one of the two out" "${planned[@]}" --adapter a.wisp --lora 2
 expect 3 "trained by DP-FP" "$wisp" classify train --recipe r.json --base d.wisp --data train.tsv --lora 2 --other-data --out refused.wisp \
   --ledger refused.db
 
-# Refused before anything is charged.
+# These are refused before anything is charged.
 for length in 0 1 2 99; do
   expect 2 "--max-length is $length, allowed are 3 to 20" "${classify[@]}" --max-length $length --out refused.wisp --ledger refused.db
   expect 2 "--max-length is $length, allowed are 3 to 20" "$wisp" classify evaluate --model c.wisp --data train.tsv --max-length $length
@@ -176,7 +177,7 @@ expect 2 "start from one (--base)" "$wisp" classify train --recipe r.json --lora
   --out refused.wisp --ledger refused.db
 [ ! -e refused.wisp ] && [ ! -e refused.db ] || fail "a refusal left a file behind"
 
-# A decoder: the same seed, the same text; a prompt that does not fit.
+# A decoder: equal seeds give equal texts; a prompt that does not fit is refused.
 cp -r "$golden/gpt2" decoder
 expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"
 expect 2 "brings no tokenizer" "$wisp" generate g.wisp --prompt a
@@ -188,7 +189,7 @@ json 'j["ended"] in ("max_new_tokens", "end", "context") and j["prompt_tokens"] 
 cp out first.json
 expect 0 "" "${generate[@]}" --seed 3
 python3 -c 'import json; a, b = json.load(open("out")), json.load(open("first.json")); assert a["text"] == b["text"]' || fail "the same seed gave another text"
-# Several prompts: each has the text that it has alone, with its own seed.
+# Several prompts: each gets the text that it gets alone with its own seed.
 printf 'Once\r\n\nthe tea\n  \nand so' >prompts.txt
 together=("$wisp" generate g.wisp --prompts prompts.txt --max-tokens 8 --seed 3)
 expect 0 "" "${together[@]}" --at-once 2 --threads 2 --json
@@ -208,7 +209,7 @@ printf '\n \n' >blank.txt
 expect 2 "blank.txt: it has no prompt" "$wisp" generate g.wisp --prompts blank.txt
 { echo Once && printf 'x%.0s' {1..200}; } >long.txt
 expect 2 "long.txt: prompt 2: the prompt has" "$wisp" generate g.wisp --prompts long.txt
-# A damaged weight: plain generation reads no checksum of weights unless it is told to; private generation always does.
+# A damaged weight: plain generation only checks weights on request; private generation always does.
 python3 - g.wisp damaged.wisp <<'END'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -222,7 +223,7 @@ expect 0 "" "${generate[@]}" --seed 3 --verify
 json '0 < j["open_seconds"] < 60 and 0 < j["seconds"]'
 expect 2 "temperature is -1" "${generate[@]}" --temperature=-1
 expect 2 "top_p is 2" "${generate[@]}" --top-p 2
-# What is refused shows nothing of the prompt.
+# A refused request prints nothing of the prompt.
 for bad in --temperature=-1 --top-p=2 --stop=; do
   expect 2 "" "$wisp" generate g.wisp --prompt "Once" "$bad"
   [ ! -s out ] || fail "generate $bad printed $(cat out)"

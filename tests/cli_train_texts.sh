@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Decoders that learn texts: from fresh weights with a tokenizer of bytes, fine-tuned with and without an adapter, by every method;
-# what a record is, what is left out, what is refused and that nothing is left behind or charged then.
+# Decoders that learn texts: from fresh weights with a tokenizer of bytes, fine-tuned with and without an adapter, by
+# every method. What a record is, what is left out, and refusals, which leave nothing behind and charge nothing.
 #   tests/cli_train_texts.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -31,15 +31,15 @@ bits() {  # MODEL MOST OPTIONS...
   json "j['bits_per_byte'] < $2 and abs(j['perplexity_per_byte'] - 2 ** j['bits_per_byte']) < 1e-9 and set(j['not_private']) >= {'loss', 'bytes'}"
 }
 
-# From fresh weights. What was held out is measured; a line ends with its end, which a model of bytes learns.
+# From fresh weights. Held-out texts are measured; a line ends with its end token, which a model of bytes learns.
 expect 0 "" "$wisp" train --recipe r.json --texts train.txt --out m.wisp --threads 1 --json
 json "j['record'] == 'line' and 250 < j['records'] < 290 and j['test']['texts'] + j['records'] == 300 and j['test']['bits_per_byte'] < 2"
-# --data is the same file of the same recipe.
+# With the same recipe, --data reads the same file.
 expect 0 "" "$wisp" train --recipe r.json --data train.txt --out same.wisp --threads 1
 cmp -s m.wisp same.wisp || fail "--data of a recipe of texts is another run than --texts"
 grep -q "one line of text" out || fail "what a record is was not said"
 bits m.wisp 2
-# 19 bytes of a line and its end are asked for, 18 of them bytes of text.
+# Each line predicts 19 tokens: 18 bytes of text and its end.
 json "j['texts'] == 40 and j['tokens'] == 40 * 19 and j['bytes'] == 40 * 18"
 bits m.wisp 2 --max-length 10
 json "j['tokens'] == 400 and j['bytes'] == 400 and j['texts_cut'] == 40"
@@ -51,7 +51,7 @@ json 'j["text"][:1] == " " and len(j["text"]) == 15 and j["ended"] == "end"'
 expect 0 "" "$wisp" inspect m.wisp --json
 json '"one record: one line of text" in j["provenance"][-1]["description"] and j["tokenizer"]["tokens"] == 257'
 
-# A warm-up that is the whole run is warned of, a shorter one is not.
+# A warm-up as long as the run gives a warning, a shorter one does not.
 grep -q "warm-up" err && fail "a run without a warm-up is warned of one"
 sed 's/"kind": "adam",/"kind": "adam", "warmup_steps": 5,/' r.json >warm.json
 expect 0 "warning: the run has 5 steps and a warm-up of 5: the learning rate rises to its end, towards 0.01" \
@@ -61,12 +61,12 @@ expect 0 "" "$wisp" train --recipe warm.json --texts train.txt --out warm.wisp -
 grep -q "warm-up" err && fail "a warm-up of a part of the run is warned of"
 expect 0 "the run has .* and a warm-up of 5: .*(local only)" \
   "$wisp" train --recipe warm.json --texts train.txt --out warm.wisp --epochs 0.1
-# Of a private run without a public number of records nothing is counted.
+# In a private run without a public number of records, nothing is counted.
 expect 4 "needs the number of records" "$wisp" train --recipe warm.json --texts train.txt --out no.wisp --epochs 0.1 \
   --method phantom --ledger no.db --noise-multiplier 1 --delta 0.001
 grep -q "warm-up" err && fail "the number of private records is shown"
 
-# Fine-tuned by every method, with no recipe; without a method it is not known what is to be done.
+# Fine-tuning by every method, without a recipe; the method must be given.
 tune=("$wisp" train --model m.wisp --texts train.txt --other-data --threads 1)
 for method in phantom rgp; do
   expect 0 "" "${tune[@]}" --method "$method" --out t.wisp --ledger "$method.db" "${private[@]}" "${again[@]}" --json
@@ -93,13 +93,13 @@ expect 0 "" "$wisp" privacy --ledger blocks.db --delta 0.001
 grep -q "one record is: one line of text: who wrote k of them is protected less" out || fail "the ledger does not say what a record was: $(cat out)"
 expect 4 "protects one line of text; asked for was one chunk of 16 bytes of text" "${tune[@]}" --method phantom --trains blocks \
   --out refused.wisp --ledger blocks.db "${private[@]}" --record chunk:16
-# A second run on a ledger without a limit: what both cost, and that nothing ends it.
+# After a second run on a ledger without a limit, the output says what both cost, and that nothing limits it.
 again_at=("${tune[@]}" --method phantom --trains blocks --out t.wisp --ledger blocks.db "${private[@]}" --epochs 1)
 expect 0 "cost epsilon .* at delta 0.001 together, and its ledger blocks.db has no limit.*--budget" "${again_at[@]}"
 expect 0 "" "${again_at[@]}" --budget 1000
 grep -q "has no limit" err && fail "a ledger with a limit has none: $(cat err)"
 
-# A file without a text: a private run goes on and spends, and its owner is told; an ordinary one has nothing to do.
+# On a file without a text a private run spends all the same, and its owner is told; an ordinary run has nothing to do.
 printf '\n  \n\n' >blank.txt
 printf '\nabcd abcd\n' >one.txt
 on=("$wisp" train --model m.wisp --other-data --threads 1 --out t.wisp)
@@ -111,14 +111,14 @@ json 'j["records"] == 1'
 grep -q "no text to train on" err && fail "a run with a text is told that it has none: $(cat err)"
 expect 3 "blank.txt: there is no text in it" "${on[@]}" --texts blank.txt --method ordinary
 
-# Without a recipe delta follows from the number of records.
+# Without a recipe, delta follows from the number of records.
 for case in "300 0.001" "2000 0.00025" "10 1e-05"; do
   read -r number delta <<<"$case"
   expect 0 "" "${tune[@]}" --method phantom --out t.wisp --ledger "delta-$number.db" --num-records-public "$number" --batch 5 --epochs 0.1 --noise-multiplier 2 --json
   json "j['delta'] == $delta"
 done
 
-# An adapter, which goes on from where it stopped; its base stays as it is.
+# An adapter, which resumes where it stopped; its base does not change.
 cp m.wisp kept.wisp
 expect 0 "" "${tune[@]}" --method phantom --lora 2 --out a.wisp --ledger a.db "${private[@]}" "${again[@]}"
 tail -n 1 out | grep -q "wisp generate .*--model m.wisp --adapter a.wisp; wisp merge" || fail "how the adapter is used is not said: $(cat out)"
@@ -130,7 +130,7 @@ cmp -s m.wisp kept.wisp || fail "the base of an adapter changed"
 cmp -s a.wisp b.wisp && fail "an adapter that was trained further is as it was"
 expect 0 "" "$wisp" merge m.wisp --adapter b.wisp --out merged.wisp
 bits merged.wisp 2.5
-# Beside a base in blocks of integers an adapter may change less than a step of them. Merged, that is kept.
+# With a base in blocks of integers, an adapter may change less than one step of these. Merging keeps such changes.
 for bits in int8 int4; do
   expect 0 "" "$wisp" compress m.wisp "--$bits" --out blocks.wisp
   expect 0 "" "$wisp" train --model blocks.wisp --texts train.txt --method ordinary --lora 2 --epochs 1 --learning-rate 1e-3 --threads 1 --out small.wisp
@@ -156,7 +156,7 @@ assert changed["item_embedding.weight"] == 0
 PY
 done
 
-# Beside the model in blocks of integers, which stays as it is stored.
+# With the model in blocks of integers, whose storage does not change.
 expect 0 "" "$wisp" compress m.wisp --int4 --out m4.wisp
 expect 0 "" "${tune[@]/m.wisp/m4.wisp}" --method phantom --lora 2 --out a4.wisp --ledger a4.db "${private[@]}" "${again[@]}" --recompute-blocks
 bits m4.wisp 2.5 --adapter a4.wisp
@@ -165,7 +165,7 @@ cp out of_floats.json
 expect 0 "" "$wisp" inspect m4.wisp --memory --method phantom --records 80 --lora 2 --json
 json 'j["training"]["packed_weights"] < __import__("json").load(open("of_floats.json"))["training"]["packed_weights"] / 2'
 
-# A plan with the options that training has, and what the run then says.
+# A memory plan with the options of training, compared with the run's figure.
 for how in "--lora 2 --max-length 10" "--trains blocks" "--adapter a.wisp"; do
   # shellcheck disable=SC2086
   expect 0 "" "${tune[@]}" --method phantom $how --epochs 0.1 --out p.wisp --ledger "planned ${how:2:2}.db" "${private[@]}" "${again[@]}" --json
@@ -184,21 +184,21 @@ expect 2 "--batch is 301, more than the 300 records; allowed are 1 to 300" "${tu
 [ ! -e refused.wisp ] || fail "a refused batch left a model"
 rm -f refused.db
 
-# Chunks of one text, with Re-Attention; what they do not protect is said.
+# Chunks of one text, with Re-Attention; the output says what they do not protect.
 tr '\n' ' ' <train.txt >long.txt
 expect 0 "that protects no person" "$wisp" train --recipe r.json --texts long.txt --record chunk:24 --method phantom --re-attention --out c.wisp \
   --ledger c.db "${private[@]}" --privacy-json p.json --json
 json 'j["record"] == "chunk:24"'
 grep -q "any person: whoever wrote the text is in many chunks of it" p.json || fail "the statement takes a chunk for a person"
 
-# A text that is no UTF-8 is left out of a private run and refused otherwise.
+# A text that is not UTF-8 is left out of a private run and refused otherwise.
 { head -20 train.txt; printf 'bad \xff\n'; head -20 train.txt; } >bad.txt
 expect 3 "bad.txt, line 21: .*UTF-8" "$wisp" train --recipe r.json --texts bad.txt --out refused.wisp
 expect 0 "1 text left out, the first: bad.txt, line 21" "$wisp" train --model m.wisp --texts bad.txt --other-data --threads 1 --method phantom --epochs 1 --out t.wisp --ledger bad.db "${private[@]}" --json
 : >none.txt
 expect 3 "there is no text in it" "$wisp" train --recipe r.json --texts none.txt --out refused.wisp
 
-# Refused before anything is charged.
+# These are refused before anything is charged.
 while IFS='|' read -r code sentence options; do
   # shellcheck disable=SC2086
   expect "$code" "$sentence" "$wisp" train $options --out refused.wisp --threads 1 --ledger refused.db

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The program from outside: how its commands are called, what it answers to those that are not there, and the commands
-# that need neither model nor data.
+# How the program's commands are called, the answers to unknown ones, and the commands that need neither model nor data.
 #   tests/cli_usage.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -20,11 +19,11 @@ expect 2 "wisp train has no option '--epsilom'; wisp train --help lists all; did
 expect 2 "wisp train has no option '--epsilom'.*--epsilon?" "$wisp" train --recipe r.json --epsilom=3
 expect 2 "wisp privacy epsilon has no option '-sigma'.*--sigma?" "$wisp" privacy epsilon -sigma 3
 expect 2 "wisp has no option '--zzz'; wisp --help lists all$" "$wisp" --zzz
-# An empty value does not take in the option behind it, with which a limit would be gone.
+# An empty value does not take the next option as its value, which would drop a limit.
 expect 2 "wisp train: --ledger= has nothing behind it; give --ledger a value or leave it out$" \
   "$wisp" train --recipe r.json --ledger= --budget=0.01
 expect 2 "there is no command 'foo'; the commands of wisp privacy are" "$wisp" privacy --json foo
-# What is wrong with a value: the option, the value, and what is allowed.
+# An error about a value names the option, the value, and what is allowed.
 while IFS='|' read -r sentence words; do
   # shellcheck disable=SC2086
   expect 2 "^wisp: $sentence; see wisp ${words%% -*} --help$" "$wisp" $words
@@ -50,7 +49,7 @@ expect 2 "^wisp: 'b c' is more than wisp inspect takes; see wisp inspect --help$
 expect 2 "^wisp: --stop needs a value behind it; see wisp generate --help$" "$wisp" generate m.wisp --prompt a --stop
 expect 2 "^wisp: a command is needed; the commands of wisp catalogue are add, .*; see wisp catalogue --help$" \
   "$wisp" catalogue
-# A starter may have files that are not there, and what this build lacks, told apart from wrong data.
+# A program that starts this one can tell missing files and features that this build lacks from wrong data.
 expect 3 "nowhere.wisp: cannot be opened" "$wisp" inspect nowhere.wisp
 expect 5 "nowhere.wisp: cannot be opened" env WISP_EXIT_CODES=c "$wisp" inspect nowhere.wisp
 expect 3 "its first bytes are others" env WISP_EXIT_CODES=c "$wisp" inspect "$root/README.md"
@@ -72,7 +71,7 @@ for command in train "classify train"; do
     fail "$command --help does not say what --recompute-blocks costs"
 done
 
-# The encoder, its weights and what it computed.
+# The encoder, its weights and its results.
 expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --threads 2 --tensors encoder.safetensors --json
 json 'j["encoder"]["ms"]["median"] > 0 and j["encoder"]["planned_bytes"] > j["encoder"]["planned_bytes_int8"]'
 json 'j["encoder"]["several_threads"]["threads"] == 2 and j["encoder"]["several_threads"]["over_one_thread"]["median"] > 0'
@@ -85,7 +84,7 @@ assert first["memory_gb_per_s"] > 0
 assert {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam", "top_k"}
 assert all(o["percent_of_roof"]["median"] > 0 for o in ops)
 PY
-# An option that the bench does not read is refused; a peak is of processors, not of threads that wait for them.
+# An option that the bench does not read is refused; a peak counts processors, not threads that wait for them.
 expect 2 "--tensors is of --what decoder, encoder; --what score does not read it" \
   "$wisp" bench --what score --tensors x.safetensors
 expect 2 "--batch is of --what all, clipping, products, roof, sparse, train; --what score does not" "$wisp" bench --what score --batch 4
@@ -94,7 +93,7 @@ expect 0 "there are $(nproc) processors" \
   "$wisp" bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads $((4 * $(nproc))) --json
 json 'j["training"]["threads"] == 4 * '"$(nproc)"' and j["training"]["threads_in_peak"] == '"$(nproc)"
 
-# What could not be shown is not "done".
+# A command whose output is lost does not exit with 0.
 for words in --version --help "privacy epsilon --sigma 1 --q 0.1 --steps 10 --delta 1e-5"; do
   expect 3 "standard output could not be written: .*what it charged stays charged" \
     sh -c "'$wisp' $words >/dev/full"

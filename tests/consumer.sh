@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Apps outside of the tree, built against what is installed and run: by CMake's find_package and by pkg-config, the
-# shared libraries and the archives, to recommend only, for texts and to train, in C and C++. The prefix is moved first. One more
-# project embeds the tree.
+# Apps outside of the tree are built against the installed library and run: by CMake's find_package and by pkg-config,
+# with the shared libraries and the archives, to recommend only, for texts and to train, in C and C++. The prefix is
+# moved first. One more project embeds the tree.
 #   tests/consumer.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
@@ -17,7 +17,7 @@ lib=$work/prefix/$(cached CMAKE_INSTALL_LIBDIR)
 export PKG_CONFIG_PATH=$lib/pkgconfig
 unset CFLAGS CXXFLAGS LDFLAGS
 
-# runs APP KIND: it recommends, and has wisp's shared library or has it not.
+# runs APP KIND checks that it recommends, and if it has wisp's shared library.
 runs() {
   expect 0 "" "$1" "$root/models/cafe.wisp" "$work/$(basename "$1").db"
   local needed=static
@@ -25,7 +25,8 @@ runs() {
   [ "$needed" = "$2" ] || fail "$1 is linked $needed, not $2"
 }
 
-# build_alone COMPONENT KIND LANGUAGE: the project that finds wisp. One folder: compilers are looked at once.
+# build_alone COMPONENT KIND LANGUAGE builds the project that finds wisp. All use one folder, so compilers are checked
+# once.
 build_alone() {
   local static=OFF
   [ "$2" = static ] && static=ON
@@ -40,7 +41,7 @@ for component in "${components[@]}"; do
 done
 [ "$(ls built_CXX/app_*_* | wc -l)" = $((8 * ${#components[@]})) ] || fail "apps are missing: $(ls built_*)"
 
-# What is not there is said in a sentence: no such component, one that was not installed, another version.
+# A sentence refuses a missing component, one that was not installed, and another version.
 refused() {  # SENTENCE OPTIONS...
   local sentence=$1
   shift
@@ -56,12 +57,12 @@ refused "without its component 'training'" -DCOMPONENT=training \
 sed -i 's/find_package(wisp 0.1/find_package(wisp 0.2/' alone/CMakeLists.txt
 refused "compatible with requested version" -DCOMPONENT=runtime
 expect 0 "" pkg-config --exists wisp-runtime
-# An app that links the shared library needs no package of what that library needs.
+# An app that links the shared library needs no packages of that library's dependencies.
 for name in wisp-runtime $([ "$(cached WISP_TRAINING)" = ON ] && echo wisp wisp-text); do
   PKG_CONFIG_LIBDIR=$lib/pkgconfig PKG_CONFIG_PATH='' expect 0 "" pkg-config --cflags --libs "$name"
 done
 
-# pkg-config, with the command line that the .pc file has.
+# pkg-config, with the command line of the .pc file.
 for component in "${components[@]}"; do
   name=wisp-$component define=()
   [ "$component" = text ] && define=(-DWITH_TEXT)
@@ -83,7 +84,7 @@ for component in "${components[@]}"; do
   done
 done
 
-# An app that links the archive and Highway's shared library as well keeps Highway's own answers.
+# An app that links the archive and also Highway's shared library keeps Highway's own answers.
 cat >highway.cc <<'CC'
 #include <hwy/targets.h>
 #include <wisp/wisp.h>
@@ -100,7 +101,8 @@ read -ra static < <(pkg-config --cflags --libs --static wisp-runtime | sed "s/-l
 c++ -std=c++17 highway.cc -o highway "${static[@]}" -lhwy 2>err || fail "an app with Highway: $(head -c 600 err)"
 expect 0 "" ./highway "$root/models/cafe.wisp"
 
-# Embedded: no tests, no program, no rules to install, nothing built that is not linked, no flags for the project around.
+# Embedded: no tests, no program, no rules to install, nothing built that is not linked, no flags for the project around
+# it.
 for component in "${components[@]}"; do
   for static in OFF ON; do
     cmake -S embed -B embedded -G Ninja -DWISP="$root" -DCOMPONENT="$component" \
@@ -121,7 +123,7 @@ grep -q '^build all: .*wisp/all' embedded/build.ninja && fail "a project that em
 grep -rq 'file(INSTALL' --include=cmake_install.cmake embedded/wisp && fail "a project that embeds wisp installs it unasked"
 cmake -DWISP_INSTALL=ON embedded >out 2>&1 || fail "embedded, with WISP_INSTALL: $(tail -n 15 out)"
 grep -rq 'file(INSTALL' --include=cmake_install.cmake embedded/wisp || fail "a project that embeds wisp cannot install it"
-# Without texts: CMake leaves out what the C interface has of them, and what is left stands by itself.
+# Without texts, CMake leaves out the text part of the C interface, and the rest works by itself.
 if [ "$(cached WISP_TRAINING)" = ON ]; then
   library=libwisp.so.$(cached CMAKE_PROJECT_VERSION)
   cmake -S "$root" -B without -G Ninja -DCMAKE_BUILD_TYPE=Release -DWISP_TEXTS=OFF >out 2>&1 ||

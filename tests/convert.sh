@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Models to and from safetensors files: bit for bit there and back, what is refused, nothing half-written, and what a model
-# from outside may not be taken for. Scores against PyTorch, where $PYTHON has it: tools/bench/peers/parity.py.
+# Models to and from safetensors files: bit for bit in both directions, refusals, nothing half-written, and no false
+# claims by a model from outside. tools/bench/peers/parity.py compares scores with PyTorch, if $PYTHON has it.
 #   tests/convert.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
-# edit IN OUT CODE: Python on a file's header `h` (a dictionary) and data `d` (a bytearray)
+# edit IN OUT CODE runs Python on a file's header `h` (a dictionary) and data `d` (a bytearray).
 edit() {
   python3 - "$1" "$2" "$3" <<'END' || fail "the edit $3 does not run"
 import json, struct, sys
@@ -15,7 +15,7 @@ text = json.dumps(h).encode()
 open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + d)
 END
 }
-# same A B [CODE]: the tensors of two files, by name and bit, and after CODE on the headers `a` and `b`
+# same A B [CODE] compares the tensors of two files, by name and bit, after CODE on the headers `a` and `b`.
 same() {
   python3 - "$1" "$2" "${3:-}" <<'END' || fail "$1 and $2 hold other tensors"
 import json, struct, sys
@@ -31,7 +31,7 @@ END
 }
 inspect() { python3 -c "import json,subprocess,sys; j=json.loads(subprocess.check_output(['$wisp','inspect','$1','--verify','--json'])); sys.exit(0 if ($2) else 1)" || fail "$2 does not hold of $1"; }
 
-# There and back, with every switch of a recipe in one of two models.
+# Exported and converted back, with every switch of a recipe in one of two models.
 cp "$root/models/cafe.wisp" cafe.wisp
 cat >other.json <<'END'
 {"architecture": {"max_length": 9, "width": 12, "num_heads": 3, "num_blocks": 3, "inner_width": 7, "embedding_scale": 3.4641016, "attention_slope": 0.3,
@@ -47,7 +47,7 @@ for model in cafe other; do
   python3 -c "import json; a, b = json.load(open('a.json')), json.load(open('b.json')); assert all(a[k] == b[k] for k in ('architecture', 'tensors', 'item_keys', 'item_names'))" ||
     fail "$model came back as another model"
 done
-# Items that nobody is shown stay so, and damage of what says it does not show them again.
+# Items that nobody is shown stay hidden, and damaged data about them does not show them again.
 printf 'tea-mint\n' >gone.txt && printf 'new-tea\tNew tea\n' >new.tsv
 expect 0 "" "$wisp" catalogue retire --model cafe.wisp --items gone.txt --out less.wisp
 expect 0 "" "$wisp" catalogue add --model less.wisp --items new.tsv --out withheld.wisp
@@ -70,7 +70,7 @@ ask=(--history tea-mint,bagel-lentil --count 480 --allow-seen --json)
 "$wisp" recommend --model cafe.wisp "${ask[@]}" >a.json && "$wisp" recommend --model cafe-back.wisp "${ask[@]}" >b.json && cmp -s a.json b.json || fail "scores or names changed on the way"
 same cafe.safetensors cafe.safetensors 'assert "synthetic public cafe guests" in a["__metadata__"]["wisp.provenance"] and "no privacy guarantee" in a["__metadata__"]["wisp.provenance"]'
 
-# What shapes tell, a config need not say; where it says it, they must agree. A recipe is a config too.
+# A config may leave out what shapes tell; if it says it, they must agree. A recipe is a config too.
 edit cafe.safetensors bare.safetensors 'del h["__metadata__"]'
 python3 - <<'PY'
 import json, struct
@@ -102,7 +102,7 @@ expect 3 "unknown key 'widht'" "$wisp" convert bare.safetensors --out o.wisp --c
 edit cafe.safetensors no-json.safetensors 'h["__metadata__"]["wisp.architecture"] = "{"'
 expect 3 "__metadata__ 'wisp.architecture' is '{', which is not JSON" "$wisp" convert no-json.safetensors --out o.wisp
 
-# A SASRec of another program: told by its tensors; its items are called by their numbers, from 1.
+# A SASRec of another program, recognised by its tensors; its items are named by their numbers, from 1.
 golden=$root/tests/golden/sasrec
 expect 2 "recbole.safetensors: it is a SASRec of RecBole, whose tensors do not tell the heads" "$wisp" convert "$golden/recbole.safetensors" --out r.wisp
 echo '{"num_heads": 2, "norm": "post"}' >heads.json
@@ -139,7 +139,7 @@ expect 0 "" "$wisp" convert cafe.safetensors --out keyed.wisp --item-keys all.tx
 inspect keyed.wisp 'j["item_keys"] and j["item_names"]'
 expect 0 "" "$wisp" recommend --model keyed.wisp --history 3 --count 3
 
-# Damage and other kinds: named, and what was there before stays.
+# Damage and other kinds are named, and existing files stay.
 cp cafe.wisp o.wisp
 head -c 5000 cafe.safetensors >cut.safetensors
 expect 3 "cut.safetensors: it is cut short, or damaged: the header promises [0-9]* bytes of itself, there are 4992" "$wisp" convert cut.safetensors --out o.wisp
@@ -164,7 +164,7 @@ expect 3 "nowhere" "$wisp" convert cafe.safetensors --out nowhere/o.wisp
 cmp -s kept.safetensors cafe.safetensors || fail "a refused export changed the file that was there"
 ls | grep -q tmp && fail "a temporary file was left: $(ls)"
 
-# F16 and BF16 are widened: numbers that are exact in both come back as they were.
+# F16 and BF16 become float32: numbers that are exact in both come back unchanged.
 for type in F16 BF16; do
   edit other.safetensors narrow.safetensors "
 n = bytearray()
@@ -184,7 +184,7 @@ for t in [h[k] for k in h if k != '__metadata__']:
   same wide.safetensors back.safetensors
 done
 
-# A model from outside is not untrained, not public and not private, whatever its file says of itself.
+# A model from outside counts as neither untrained, nor public, nor private, whatever its file says.
 inspect cafe-back.wisp 'len(j["provenance"]) == 1 and j["provenance"][0]["epsilon"] is None and j["provenance"][0]["dataset"] == "unknown, imported"'
 edit cafe.safetensors boast.safetensors 'h["__metadata__"]["wisp.provenance"] = "epsilon 0, public"'
 expect 0 "boast.safetensors states 'epsilon 0, public': nothing vouches for that" "$wisp" convert boast.safetensors --out boast.wisp
@@ -204,19 +204,19 @@ grep -q "of the weights it began with: .*'shipped'.* states no epsilon" out || f
 expect 0 "" "$wisp" recommend --model t.wisp --history tea-mint --private --public-dataset shipped
 expect 4 "states no epsilon" "$wisp" recommend --model t.wisp --history tea-mint --private
 
-# A guarantee does not go to another program and back; that is said, not passed over.
+# A guarantee does not survive the way to another program and back; a warning says so.
 expect 0 "" "$wisp" export t.wisp --out t.safetensors
 expect 0 "t.safetensors states '.*epsilon 3.9.* at delta 0.001.*': nothing vouches for that, and t-back.wisp has lost the guarantee; keep the model that was exported" \
   "$wisp" convert t.safetensors --out t-back.wisp --json
 python3 -c 'import json; assert "epsilon 3.9" in json.load(open("out"))["lost_guarantee"]' || fail "the lost guarantee is not in the JSON: $(cat out)"
 inspect t-back.wisp 'j["provenance"][0]["epsilon"] is None and "not carried over" in j["provenance"][0]["description"]'
 expect 0 "" "$wisp" convert cafe.safetensors --out o.wisp --json
-[ ! -s err ] && ! grep -q "lost_guarantee" out || fail "a guarantee is missed where there was none: $(cat err out)"
+[ ! -s err ] && ! grep -q "lost_guarantee" out || fail "a guarantee is missed although there was no guarantee: $(cat err out)"
 expect 0 "" "$wisp" export t-back.wisp --out t-again.safetensors
 expect 0 "" "$wisp" convert t-again.safetensors --out o.wisp
 [ ! -s err ] || fail "a guarantee is lost twice: $(cat err)"
 
-# The same scores in PyTorch; 77: it is not installed.
+# PyTorch gives the same scores; 77: it is not installed.
 "${PYTHON:-python3}" "$root/tools/bench/peers/parity.py" cafe.wisp --wisp "$wisp" --shapes 4 >out 2>err
 code=$?
 [ $code -eq 0 ] || [ $code -eq 77 ] || fail "scores differ from PyTorch's: $(cat out err)"

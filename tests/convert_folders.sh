@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Folders of Hugging Face from outside: converted with a report, embedded, exported, converted again to the same file; what is
-# refused in one sentence, and that nothing is left behind. What the models compute: hugging_face_test.
+# Folders of Hugging Face: converted with a report, embedded, exported, and converted again to the same file. Refusals
+# are one sentence and leave nothing behind. hugging_face_test checks the models' results.
 #   tests/convert_folders.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 golden=$root/tests/golden/hugging_face
-# config FOLDER CODE: Python on the object `c` of its config.json
+# config FOLDER CODE runs Python on the object `c` of its config.json.
 config() { python3 -c "import json,sys; p=sys.argv[1]+'/config.json'; c=json.load(open(p)); exec(sys.argv[2]); json.dump(c, open(p,'w'))" "$1" "$2" || fail "the change $2 does not run"; }
-# fresh FAMILY: a copy of it as ./m
+# fresh FAMILY copies it to ./m.
 fresh() { rm -rf m && cp -r "$golden/$1" m; }
 
 # A sentence encoder: its report, its embedding, its notes.
@@ -28,7 +28,7 @@ expect 2 "'x' is no token; allowed are whole numbers from 0" "$wisp" embed s.wis
 expect 2 "'' is no token" "$wisp" embed s.wisp --ids 2,,3
 expect 2 "names token 60; the model has tokens 0 to 59" "$wisp" embed s.wisp --ids 60
 
-# Which tokens end texts is printed with the file that says it, and kept in the model.
+# The output names the tokens that end texts and the file that says so; the model keeps them.
 fresh bert && rm m/*token*.json && cp "$golden/bert_classes/vocab.txt" m/ && echo '{"eos_token_id": [3, 7], "temperature": 0.5}' >m/generation_config.json
 expect 0 "m/generation_config.json: temperature '0.5': how texts are drawn is not taken over" "$wisp" convert m --out e.wisp
 grep -q "^token: end is 7, .* (generation_config.json)$" out || fail "the ends are not printed: $(cat out)"
@@ -37,7 +37,7 @@ json '[t["id"] for t in j["special_tokens"] if t["meaning"] == "end"] == [3, 7] 
 expect 0 "" "$wisp" inspect e.wisp --json
 json 'j["tokenizer"]["eos"]["id"] == 3 and [t["id"] for t in j["tokenizer"]["other_ends"]] == [7]'
 
-# There and back: the second model file is the first one, but for where it says that it came from.
+# Exported and converted again, the second model file equals the first, except for its origin.
 for pair in sentence:bert bert:bert bert_classes:bert roberta_classes:roberta distilbert:distilbert distilbert_classes:distilbert gpt2:gpt2 \
   llama:llama mistral_window:llama qwen2:qwen2 qwen2_window:qwen2; do
   family=${pair#*:}
@@ -58,7 +58,7 @@ expect 3 "models have no such head" "$wisp" export s.wisp --family gpt2 --out x
 expect 3 "not one of GPT2LMHeadModel, whose models differ in embedding_scale; wisp inspect" "$wisp" export "$root/models/cafe.wisp" --family gpt2 --out x
 expect 3 "whose models differ in .*position_table, .*feed_forward of block 0; wisp inspect" "$wisp" export "$root/models/cafe.wisp" --family llama --out x
 [ ! -e x ] || fail "a refused export made a folder"
-# Where a file of a folder that is there cannot be replaced, none is.
+# If one file of an existing folder cannot be replaced, none is.
 mkdir -p kept/config.json && echo 'length: {old' >kept/model.safetensors
 expect 2 "kept/config.json" "$wisp" export s.wisp --family bert --out kept
 [ "$(cat kept/model.safetensors)" = "length: {old" ] && [ "$(ls kept | wc -l)" = 2 ] || fail "half a folder was replaced: $(ls kept)"
@@ -67,7 +67,7 @@ mkdir mistyped && echo "Dear Bob," >mistyped/config.json
 expect 2 "mistyped/config.json, a file that is there and is not JSON" "$wisp" export s.wisp --family bert --out mistyped
 [ "$(cat mistyped/config.json)" = "Dear Bob," ] && [ "$(ls mistyped | wc -l)" = 1 ] || fail "a letter was replaced: $(ls mistyped)"
 
-# Refusals: a sentence, no model. Masks of other types are passed over.
+# A refusal is a sentence and leaves no model. Masks of other types are ignored.
 cp s.wisp kept.wisp
 fresh gpt2
 python3 - <<'END'
@@ -96,7 +96,7 @@ expect 3 "m/config.json: it is not JSON" "$wisp" convert m --out kept.wisp
 grep -q $'\033' err && fail "an escape sequence reached the terminal"
 fresh bert && head -c 20000 "$golden/bert/model.safetensors" >m/model.safetensors
 expect 3 "m/model.safetensors: it is cut short, or damaged" "$wisp" convert m --out kept.wisp
-# Weights that torch saved: what to do is said, and the script for it says what it lacks, where there is no torch.
+# For weights that torch saved, the error says what to do, and the script for it says what it lacks if torch is missing.
 script=$root/tools/exchange/to_safetensors.py
 fresh bert && mv m/model.safetensors m/pytorch_model.bin
 expect 3 "supported is safetensors: tools/exchange/to_safetensors.py" "$wisp" convert m --out kept.wisp

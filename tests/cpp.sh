@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The C++ header (ports/cpp/wisp.hpp): every function of it once, over the three libraries, by g++ and by clang++.
+# The C++ header (ports/cpp/wisp.hpp): calls each of its functions once, over the three libraries, by g++ and by
+# clang++.
 #   tests/cpp.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cpp_fixtures.sh"

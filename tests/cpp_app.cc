@@ -1,7 +1,7 @@
-// Every function of wisp.hpp once, over real models, with results of the C interface beside them; and what is refused.
-// Built against a library, or against the amalgamation. Prints what it recommends, scores to the bit.
+// Calls every function of wisp.hpp once, over real models, compares results with the C interface, and checks refusals.
+// It is built against a library, or against the amalgamation. It prints its recommendations, scores to the bit.
 //
-//   cpp_app CAFE.wisp                                           what the library that only recommends has
+//   cpp_app CAFE.wisp                                           the library that only recommends
 //   cpp_app CAFE.wisp ENCODER CLASSIFIER DECODER                WITH_TEXT
 //   cpp_app CAFE.wisp ENCODER CLASSIFIER DECODER LOG.db FOLDER  WITH_TRAINING: writes ledgers and models to the folder
 #include <wisp.hpp>
@@ -23,7 +23,7 @@ void Hold(bool holds, const char* what) {
   std::exit(1);
 }
 
-// The call throws an Error of this code, whose sentence has the word.
+// The call must throw an Error of this code, whose sentence has the word.
 template <class Call>
 void Refused(wisp_code code, const char* word, Call&& call) {
   try {
@@ -80,7 +80,7 @@ void Recommend(const std::string& path) {
   Hold(chosen.size() == 2 && chosen[0].item == best[1].item, "candidates without what is excluded");
   Hold(model.Recommend(history, 10, {.candidates = std::span<const int32_t>()}).empty(), "no candidates, no items");
 
-  // From memory that starts on 64 bytes.
+  // The memory starts on 64 bytes.
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const size_t size = static_cast<size_t>(file.tellg());
   void* bytes = ::operator new (size, std::align_val_t{64});

@@ -1,7 +1,8 @@
-# What tests/cpp.sh and tests/amalgamation.sh run, sourced after shell.sh.
+# The common parts of tests/cpp.sh and tests/amalgamation.sh, sourced after shell.sh.
 golden=$root/tests/golden/hugging_face
 
-# An encoder, a classifier and a decoder of a few random weights, and a log of 300 guests: e.wisp, c.wisp, g.wisp, log.db.
+# Makes an encoder, a classifier and a decoder of a few random weights, and a log of 300 guests: e.wisp, c.wisp, g.wisp,
+# log.db.
 cpp_models() {
   cp -r "$golden/bert" encoder && cp "$golden/bert_classes/vocab.txt" encoder/ && rm -f encoder/tokenizer.json
   expect 0 "" "$wisp" convert encoder --out e.wisp --pooling mean --dataset "public texts"
@@ -16,7 +17,7 @@ cpp_models() {
   expect 0 "" "$wisp" synth --out log.db --population device --users 300 --seed 7
 }
 
-# cpp_runs APP LIBRARY: every function that the library has.
+# cpp_runs APP LIBRARY runs every function that the library has.
 cpp_runs() {
   local arguments=("$root/models/cafe.wisp")
   [ "$2" = wisp-runtime ] || arguments+=("$work/e.wisp" "$work/c.wisp" "$work/g.wisp")

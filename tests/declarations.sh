@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From outside: what the user must declare before private data leaves a mark, and that what is declared is written down.
+# The program's required declarations before private data leaves a trace, and that declarations are recorded.
 #   tests/declarations.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 recipe=$root/models/recipes/cafe-device.json
@@ -8,7 +8,7 @@ cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
 fit=(--data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001)
 
-# A model without training would list the items of a private log: one that a single user has stands in the file.
+# A model without training would list the items of a private log: an item of a single user would stand in the file.
 "$wisp" synth --out lone.txt --population device --users 60 --seed 3 >out 2>err && echo "u00001 item-of-one-user" >>lone.txt
 cat >plain.json <<'END'
 {"name": "plain", "architecture": {"max_length": 20, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8},
@@ -17,7 +17,7 @@ END
 expect 4 "declare the list of items public (--catalogue public" "$wisp" new --recipe plain.json --data lone.txt --out new.wisp
 sed 's/"training"/"data": {"min_item_events": 2}, "training"/' plain.json >rare.json
 expect 4 "data.min_item_events is 2" "$wisp" new --recipe rare.json --catalogue public --data lone.txt --out new.wisp
-# So would a minimum of events per user: one more event of that user, and its items are in the list.
+# So would a minimum of events per user: with one more event of that user, its items are in the list.
 sed 's/"training"/"data": {"min_user_events": 2}, "training"/' plain.json >idle.json
 expect 4 "data.min_user_events is 2" "$wisp" new --recipe idle.json --catalogue public --data lone.txt --out new.wisp
 sed 's/"method": "ordinary", "sampling": "shuffled"/"method": "phantom", "sampling": "poisson"/; s/"training"/"data": {"catalogue": "public", "min_user_events": 2}, "training"/' plain.json >idle-dp.json
@@ -31,20 +31,20 @@ grep -q "the list of items is that of 'lone.txt', which was declared public" out
 sed 's/"training"/"data": {"catalogue": "public"}, "training"/' plain.json >public.json
 expect 0 "" "$wisp" new --recipe public.json --data lone.txt --out new.wisp
 expect 0 "" "$wisp" new --recipe plain.json --num-items 9 --out new.wisp
-# Of a model without keys the numbers that a list shows are what a history is given in.
+# In a model without keys, a history is given by the numbers that a list shows.
 expect 0 "" "$wisp" recommend --model new.wisp --history 3,8 --count 2 --json
 json 'len(j) == 2 and all(i["item"] in range(9) for i in j)'
 expect 2 "--history names item '9'; the model has no keys, allowed are numbers 0 to 8" "$wisp" recommend --model new.wisp --history 9
 expect 2 "--history names item 'tea'; the model has no keys" "$wisp" recommend --model new.wisp --history tea
 
-# Nor does private training take items from private data, or let one user decide whether others' events stay.
+# Private training must not take items from private data either, or let one user decide if others' events stay.
 bare=("$wisp" train --model base.wisp "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger)
 expect 4 "private training takes the catalogue from the data: declare it public" "$wisp" train --recipe "$recipe" "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger
 sed 's/"hold_out"/"min_item_events": 2, "hold_out"/' "$recipe" >rare.json
 expect 4 "private training with data.min_item_events 2: one user could decide" "${bare[@]}" --recipe rare.json
 [ ! -e bare.wisp ] && [ ! -e bare.ledger ] || fail "a refused run left a model or a ledger behind"
 
-# Draws and their ledger: what model and base have spent on the same data is in it, or nothing is drawn.
+# Sampling needs a ledger that includes the charges of model and base on the same data.
 expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${fit[@]}" --epsilon 2 --out paid.wisp --ledger paid.ledger
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model paid.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
 draw=("$wisp" recommend --history tea-mint --private --count 2 --public-dataset "$label")
@@ -60,7 +60,7 @@ expect 0 "" "${draw[@]}" --model open.wisp --base base.wisp --ledger other.ledge
 expect 0 "" "${draw[@]}" --model plain.wisp --ledger other.ledger --lambda 0.5 --other-data
 expect 2 "private" "$wisp" recommend --history tea-mint --model plain.wisp --other-data
 
-# A recipe's word for its own delta is none for another one.
+# A recipe's permission for its own delta does not apply to another delta.
 sed 's/"epsilon": 7.9, *$/"allow_delta_of_one_record": true, &/' "$recipe" >allow.json
 expect 4 "delta is 0.02, which is not below 1 / 50 records" "$wisp" train --recipe allow.json --model base.wisp --data log.db --num-records-public 50 --batch 20 --epochs 1 --delta 0.02 --out bare.wisp --ledger bare.ledger
 python3 - >texts.txt <<'END'
@@ -75,13 +75,14 @@ END
 classify=("$wisp" classify train --recipe texts.json --data texts.txt --out texts.wisp --ledger texts.ledger --threads 1)
 expect 4 "not below 1 / 2000" "${classify[@]}" --delta 0.0005
 expect 0 "" "${classify[@]}"
-# One record: what that is worth is said.
+# With one record, the output says how little that is worth.
 expect 0 "there is one record, one interaction" "$wisp" classify train --recipe texts.json --data texts.txt --out one.wisp --ledger one.ledger --threads 1 --num-records-public 1 --batch 1 --delta 1e-5
-# Whether somebody chose the unit. Nobody did here.
+# The statement says if somebody chose the unit. Nobody did here.
 expect 0 "" "$wisp" privacy --ledger texts.ledger --json
 json 'j["definition"]["privacy_unit_chosen"] is False'
 
-# What was chosen on the same data without a charge: in the statement of the run, of the ledger, and in the model.
+# Choices that were made on the same data without a charge stand in the statement of the run, of the ledger, and in the
+# model.
 expect 0 "" "$wisp" privacy --ledger texts.ledger --json
 json 'j["definition"]["uncharged_tuning"] == ["the width"]'
 expect 0 "" "$wisp" inspect texts.wisp

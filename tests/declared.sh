@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From outside: the steps and the sampling probability of private runs are those of the declared number of users or texts, in the program
-# and through the C interface. The log has 60 users; 30 and 180 are declared.
+# The steps and the sampling probability of private runs are those of the declared number of users or texts, in the
+# program and through the C interface. The log has 60 users; 30 and 180 are declared.
 #   tests/declared.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
-# charged LEDGER STEPS Q NAME: that many steps were charged in all, each mechanism with that probability
+# charged LEDGER STEPS Q NAME checks that this many steps were charged in total, each mechanism with that probability.
 charged() {
   local got
   got=$(sqlite3 "$1" 'select mechanism from entries' | python3 -c '

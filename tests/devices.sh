@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an app on a device meets: damaged models, sessions and days as records, the log of one person.
+# Situations of an app on a device: damaged models, sessions and days as records, the log of one person.
 #   tests/devices.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -7,7 +7,7 @@
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >/dev/null 2>&1 || fail "synth of a log"
 "$wisp" train --recipe "$root/models/recipes/cafe.json" --epochs 1 --data public.txt --dataset shipped --out base.wisp >/dev/null 2>&1 || fail "a base model"
 
-# A damaged weight is found by everything that shows what a model says. The last bytes of the file are weights.
+# Every command that shows a model's output finds a damaged weight. The last bytes of the file are weights.
 python3 -c 'import sys; b = bytearray(open("base.wisp", "rb").read()); b[-4096:-4064] = b"\xff" * 32; open("damaged.wisp", "wb").write(b)'
 expect 3 "damaged.wisp: tensor .* is damaged" "$wisp" recommend --model damaged.wisp --data log.db --user u00003
 expect 3 "damaged.wisp: tensor .* is damaged" "$wisp" recommend --model damaged.wisp --data log.db --user u00003 --backend int8
@@ -47,7 +47,7 @@ expect 4 "one event alone teaches nothing" "${train[@]}" --data log.db --recipe 
 "$wisp" synth --out log.txt --population device --users 60 --seed 3 >/dev/null 2>&1 || fail "synth of lines"
 expect 2 "log.txt: sessions must stay what they were" "${train[@]}" --data log.txt --recipe session.json --num-records-public 300 --out o.wisp --ledger o.ledger
 expect 4 "protects one user" "${train[@]}" --data log.db --recipe session.json --num-records-public 300 --out o.wisp --ledger user.ledger --dataset log
-# Records of another size do not come to one figure with those before, whether or not their unit has the same name.
+# Records of another size do not add up to one figure with earlier ones, even if their unit has the same name.
 unit short '"unit": "session", "session_gap": 10'
 expect 4 "of more than 86400 seconds.*; asked for was .*of more than 10 seconds.*: costs of different records" "${train[@]}" --data log.db \
   --recipe short.json --num-records-public 300 --out o.wisp --ledger session.ledger --dataset log
@@ -56,7 +56,7 @@ expect 4 "count 1 to the second; asked for was .* count 1000 to the second" "${t
   --recipe millis.json --num-records-public 300 --out o.wisp --ledger session.ledger --dataset log
 [ ! -e o.wisp ] && [ ! -e o.ledger ] || fail "a refused run left something behind"
 
-# One person: a delta that is none is refused, and what one record means is said.
+# One person: a delta that protects nothing is refused, and the output says what one record means.
 expect 4 "at most 1e-05" "$wisp" train --recipe user.json --model base.wisp --data log.db --public-dataset shipped --batch 1 --epochs 1 --delta 0.1 --num-records-public 1 --out o.wisp --ledger o.ledger
 expect 0 "there is one record, one user: .*docs/privacy.md" "$wisp" train --recipe user.json --model base.wisp --data log.db --public-dataset shipped --batch 1 --epochs 1 --delta 1e-5 --num-records-public 1 --out one.wisp --ledger one.ledger
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every sentence of docs/errors.md is one that the sources say.
+"""Checks that the sources say every sentence of docs/errors.md.
 
     errors.py ROOT     prints those that none does; exits 1 if there is one
 

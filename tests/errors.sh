@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# docs/errors.md quotes what the sources say (tests/errors.py), and the program says some of it as quoted.
+# docs/errors.md quotes the sources (tests/errors.py), and the program prints some of the sentences as quoted.
 #   tests/errors.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 page=$root/docs/errors.md
 python3 "$root/tests/errors.py" "$root" || fail "the page quotes what no source says"
 
-# quoted COMMAND...: its sentence is on the page: a row's parts all stand in it, in their order.
+# quoted COMMAND... checks that its sentence is on the page: all parts of one row stand in it, in their order.
 quoted() {
   "$@" >out 2>err && fail "$* is not refused"
   python3 - "$page" err <<'PY' || fail "no row of docs/errors.md is what this says: $(head -c 300 err)"
@@ -38,7 +38,7 @@ quoted "$wisp" train --epoch 1
 quoted "$wisp" train --epochs x
 quoted "$wisp" log count nothing.db
 
-# A row that no source says is seen.
+# A row that no source says is noticed.
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf tree.tar && mkdir tree && tar -C tree -xf tree.tar && git -C tree init -q
 git -C tree add -A
 sed -i 's/^| `has no plan for a life/| `has no plan for the day/' tree/docs/errors.md

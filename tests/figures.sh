@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# From outside: figures as people and scripts read them. What was spent is never shown as less, noise never as more than there was, and what is
-# computed on private data is called so, each time.
+# Figures for people and scripts. Spent epsilon is never shown smaller, and noise never larger, than it was. Every
+# figure that is computed on private data is called so, each time.
 #   tests/figures.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 recipe=$root/models/recipes/cafe-device.json
 cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.txt --population device --users 60 --seed 3 >out 2>err || fail "synth"
-# number WORD: the first number behind the word in what was printed
+# number WORD prints the first number after the word in the output.
 number() { grep -o -- "$1 [0-9.e+-]*" out | head -n 1 | sed "s/^$1 //"; }
-# at_least SHOWN TRUE: shown, read back, is not less; nor more than a thousandth above
+# at_least SHOWN TRUE checks that the shown number, read back, is not smaller than the true one, and at most a
+# thousandth larger.
 at_least() { python3 -c "import sys; s, t = map(float, sys.argv[1:]); sys.exit(0 if t <= s <= t * 1.001 else 1)" "$1" "$2" || fail "shown is $1, $3 is $2"; }
 
 # Epsilons over six orders of magnitude.
@@ -22,7 +23,7 @@ for at in "1 0.01 1000" "50 0.001 3" "2000 0.001 10" "1e5 1e-5 1" "0.7 0.04 2000
   at_least "$(number "RDP      epsilon")" "$rdp" "the epsilon by RDP of $at"
   at_least "$(number "GDP-CLT  epsilon")" "$gdp" "the epsilon by the limit theorem of $at"
 done
-# Noise that is found is printed in full: who reads it back has it, and its epsilon meets the target.
+# Calibrated noise is printed in full: reading it back gives the same noise, whose epsilon meets the target.
 for target in 0.5 3 8; do
   found=("$wisp" privacy calibrate --epsilon $target --delta 1e-5 --q 0.04 --steps 500)
   expect 0 "" "${found[@]}" --json
@@ -36,7 +37,7 @@ pure=$(python3 -c 'import json; print(json.load(open("out"))["pure"])')
 expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-9 --draws 3 --delta 1e-6
 at_least "$(number "pure     epsilon")" "$pure" "the pure epsilon of draws"
 
-# A run: what is said at its end, of its model and of its ledger.
+# A run: the statements at its end, about its model and about its ledger.
 fit=(--data log.txt --num-records-public 60 --batch 20 --epochs 10 --delta 0.001)
 run=("$wisp" train --recipe "$recipe" --model base.wisp "${fit[@]}" --noise-multiplier 3.123456789 --out m.wisp)
 expect 0 "train 1/30 loss" "${run[@]}" --ledger run.ledger
@@ -47,7 +48,7 @@ epsilon=$(python3 -c 'import json; print(json.load(open("out"))["provenance"][-1
 at_least "$shown" "$epsilon" "the epsilon of the run"
 at_least "$spent" "$epsilon" "what is spent"
 
-# What is computed on the data without a charge is listed, all of it.
+# All figures that are computed on the data without a charge are listed.
 expect 0 "" "${run[@]}" --ledger other.ledger --json
 json 'set(j["not_private"]) == set(j) & {"records", "records_dropped", "gradient_norm", "clipped", "seconds", "planned_bytes", "validation", "test"} and "planned_bytes" in j["not_private"]'
 expect 0 "" "$wisp" evaluate --model m.wisp --data log.txt --json
@@ -58,7 +59,7 @@ expect 0 "1 event of 1 item that the model does not know left out.*(local only)"
 grep -q "over 60 users" out && grep -q "^skipped: 1 users with fewer than 3 events" out && grep -q "^local only" out || fail "evaluate says: $(cat out)"
 expect 0 "" "$wisp" evaluate --model m.wisp --data more.txt --json
 json 'j["users"] == 60 and j["users_skipped"] == 1 and j["unknown_events"] == 1 and j["unknown_items"] == 1'
-# By sessions: each is a history of its own, of two events too.
+# By sessions: each is a history of its own, even with two events.
 python3 - <<'END'
 items = [line.split()[1] for line in open("log.txt")]
 with open("log.csv", "w") as log, open("sessions.csv", "w") as sessions:
@@ -76,14 +77,14 @@ expect 0 "" "$wisp" evaluate --model m.wisp "${by_sessions[@]}" --split validati
 grep -q "over 175 sessions" out && grep -q "^skipped: 5 sessions with fewer than 3 events" out || fail "evaluate says: $(cat out)"
 expect 2 "--session-gap" "$wisp" evaluate --model m.wisp --data log.csv --unit session
 expect 2 "--unit.* --data\|--unit is of --data" "$wisp" evaluate --model m.wisp --texts log.txt --unit day
-# The same as where each session is somebody's whole history.
+# This equals a log in which each session is somebody's whole history.
 grep -v '^u[0-4]s2,' sessions.csv >whole.csv
 grep -v '^u[0-4],.*,200...$' log.csv >longer.csv
 expect 0 "" "$wisp" evaluate --model m.wisp --data longer.csv --unit session --session-gap 1800 --json
 found=$(cat out)
 expect 0 "" "$wisp" evaluate --model m.wisp --data whole.csv --json
 [ "$found" = "$(cat out)" ] || fail "sessions are evaluated as $found, people who have one each as $(cat out)"
-# A plan says that sessions are judged by themselves, where lists leave out what the history holds.
+# A plan says that sessions are evaluated by themselves, if lists leave out items of the history.
 expect 0 "" "$wisp" export base.wisp --out base.safetensors
 python3 - <<'END'
 raw = open("base.safetensors", "rb").read()
@@ -122,7 +123,7 @@ json 'set(j["not_private"]) == set(j) - {"not_private"}'
 expect 0 "" "$wisp" classify evaluate --model texts.wisp --data texts.txt
 grep -q "^local only" out || fail "the accuracy on private texts: $(cat out)"
 
-# Every command that reads a log reads two that differ in one user: what differs then in its output must be marked.
+# Every command that reads a log reads two that differ in one user: any difference in its output must be marked.
 "$wisp" synth --out whole.db --population device --users 30 --seed 5 >/dev/null 2>&1 || fail "synth of a log"
 neighbours() { # NAME COMMAND...: in folders with a log each
   local name=$1 which

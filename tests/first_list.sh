@@ -27,7 +27,7 @@ fi
   fail "a first list does not come about as the guide says"
 [ "$(grep -c '"language"' "$work/seen.json")" = ${#languages[@]} ] || fail "not every language was run: $(cat "$work/seen.json")"
 
-# A guide whose program fails, is too long, or recommends something else is seen; of C, with a library that is there already.
+# A guide whose program fails, is too long, or recommends something else is noticed; for C with an existing library.
 git -C "$root" ls-files -z docs tools/bench tools/site tests/browser.py models/cafe.wisp | tar -C "$root" --null -T - -cf - | tar -C "$work" -xf -
 guide=$work/docs/guide.md
 sed -i '/^    ROOT\/tools\/amalgamate\/amalgamate/d; /^    c++ .*-c wisp.cc$/d; /^    cc -c app.c/c\    cat app.c >all.c; grep -c . all.c; seq 4' "$guide"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The layout of C and C++: .clang-format's. No line of these, of Python or of Kotlin is beyond 120 columns.
-#   tests/format.sh [ROOT]     prints what differs; exits 1 if something does, 77 where there is no clang-format
-#   tools/dev format           writes it as it should be
+# The layout of C and C++ follows .clang-format. No line of these, of Python or of Kotlin is longer than 120 columns.
+#   tests/format.sh [ROOT]     prints what differs; exits 1 if something does, 77 if there is no clang-format
+#   tools/dev format           formats the files
 set -uo pipefail
 cd "${1:-$(dirname "$0")/..}"
 command -v clang-format >/dev/null || { echo "not checked: there is no clang-format (tools/dev setup installs it)"; exit 77; }

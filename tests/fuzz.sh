@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# A fuzz target over its corpus, which holds seeds and every input that once broke something; where libFuzzer is built in, then at
-# most a thousand inputs made from them: that the target works, not that nothing can be found (tools/dev fuzz).
+# Runs a fuzz target over its corpus, which holds seeds and every input that once broke something. With libFuzzer it
+# then runs at most a thousand inputs made from them. That shows that the target works; tools/dev fuzz searches for
+# faults.
 #   tests/fuzz.sh BUILD_FOLDER TARGET
 source "$(dirname "$0")/shell.sh"
 target=${2:?the target is missing}
 corpus=$root/tests/fuzz/corpus/$target
-# What a target writes is gone with the folder; in memory where that can be: it writes files anew for every input, and some are synced.
+# A target's files are deleted with the folder. If possible it lies in memory, because the target writes files anew for
+# every input, and syncs some.
 if [ -w /dev/shm ]; then
   export TMPDIR=$(mktemp -d /dev/shm/wisp_XXXXXX)
   trap 'rm -rf "$work" "$TMPDIR"' EXIT
 fi
-# Not through a pipe: grep would end at the first match, and the program by a signal.
+# Not through a pipe: grep would end at the first match, and a signal would end the program.
 if grep -q '^Usage:' <<<"$("$build/${target}_fuzz" -help=1 2>&1)"; then
   mkdir grown
   set -- grown "$corpus" -runs=1000 -seed=1 -max_total_time=20 -timeout=25 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="$work/"

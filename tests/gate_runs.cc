@@ -1,9 +1,11 @@
-// The fixed runs whose instructions tests/gates.sh counts. One run per call; only what is asked about is counted:
+// The fixed runs whose instructions tests/gates.sh counts. Each call does one run, and only the measured part is
+// counted:
 //
 //   valgrind --tool=callgrind --instr-atstart=no gate_runs RUN
 //   gate_runs            three lines: names of the runs; compiler and C library; instruction set of the kernels
 //
-// Everything is fixed: seeds, sizes, one thread. Counted are instructions, not time: the same on a busy machine.
+// Seeds and sizes are fixed, and there is one thread. Instructions are counted instead of time, because they are the
+// same on a busy machine.
 #include <gnu/libc-version.h>
 
 #include <cstdio>
@@ -26,7 +28,7 @@
 namespace wisp {
 namespace {
 
-// The recipe ml-1m-wide, with a catalogue that training gets through quickly where it trains.
+// Returns the recipe ml-1m-wide, with a smaller catalogue for training.
 Architecture Ml1m(uint32_t num_items, uint32_t max_length) {
   return UniformArchitecture{.num_items = num_items,
                              .max_length = max_length,
@@ -44,7 +46,7 @@ std::vector<float> StartWeights(const Architecture& a) {
   return weights;
 }
 
-// `length` items of a walk that visits all of the catalogue.
+// Returns `length` items of a walk that visits all of the catalogue.
 std::vector<int32_t> Walk(uint32_t num_items, size_t first, size_t length) {
   std::vector<int32_t> items;
   for (size_t t = 0; t < length; ++t) items.push_back(static_cast<int32_t>((first + t * 97) % num_items));
@@ -72,7 +74,7 @@ int Open() {
   return session.ok() ? 0 : Failed(session.status());
 }
 
-// The best 10 after 200 items: all of them new, or the last one only.
+// The best 10 after 200 items: all of them new, or only the last one.
 int Recommend(bool appended) {
   const Inference model;
   const auto session = Session::Open(model.path);
@@ -85,8 +87,8 @@ int Recommend(bool appended) {
   return top.ok() && top->size() == 10 ? 0 : 1;
 }
 
-// The third step: 4 records of 50 positions, 500 items. Shuffled batches have a fixed size; of a Poisson batch the seed
-// decides.
+// Runs the third step: 4 records of 50 positions, 500 items. Shuffled batches have a fixed size; the seed decides a
+// Poisson batch.
 int Step(Method method) {
   const Architecture a = Ml1m(500, 50);
   const test::TemporaryFolder folder;

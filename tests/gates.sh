@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Size, memory and instructions, held to dated baselines in tests/gates.json, in both directions: a figure that fell is
-# written down, or the next one that rises hides behind it.
-#   tests/gates.sh BUILD_FOLDER             fails where a figure is not within its tolerance
-#   tests/gates.sh BUILD_FOLDER --update    makes what is measured the baseline
+# Compares size, memory and instructions with dated baselines in tests/gates.json, in both directions: if a lower figure
+# were not recorded, a later rise would hide behind it.
+#   tests/gates.sh BUILD_FOLDER             fails if a figure is not within its tolerance
+#   tests/gates.sh BUILD_FOLDER --update    makes the measured figures the baseline
 #
-#   size_*          bytes of the stripped library: all of it, what an app links that only recommends, and that of texts
+#   size_*          bytes of the stripped library: all of it, the one that only recommends, and the one for texts
 #   memory_*        bytes that the recipe ml-1m-wide takes with 3416 items and 6040 users: exact (wisp inspect --memory)
 #   instructions_*  of the runs of tests/gate_runs.cc
-# Memory and instructions depend on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2 kernels.
-# Sizes and instructions depend on compiler and C library. Where these are not the baseline's, nothing is compared and a line
-# says so. Exit code 77: nothing at all could be compared.
+# Memory and instructions depend on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2
+# kernels. Sizes and instructions depend on compiler and C library. If these differ from the baseline's, nothing is
+# compared and a line says so. Exit code 77: nothing at all could be compared.
 source "$(dirname "$0")/shell.sh"
 update=${2:-}
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
@@ -17,7 +17,7 @@ if [ "$(cached CMAKE_BUILD_TYPE)" != Release ] || [[ "$(cached WISP_SANITIZE)" =
   echo "not compared: the build is not a Release without sanitizers"
   exit 77
 fi
-# XNNPACK leaves a little code in the library, hardening more: figures of their own.
+# XNNPACK leaves a little code in the library, hardening more: these builds have figures of their own.
 with=$([ "$(cached WISP_XNNPACK)" = ON ] && echo _xnnpack)$([ "$(cached WISP_HARDENING)" = ON ] && echo _hardened)
 
 must() { "$@" || { echo "FAILED: $* could not be measured" >&2; exit 1; }; }
@@ -98,7 +98,7 @@ for name, value in sorted(measured.items()):
         continue
     compared += 1
     change = value / base['value'] - 1
-    # A linker rounds segments to pages, so the same code of another folder may be a page off.
+    # A linker rounds segments to pages, so the same code in another folder may differ by a page.
     pages = name.startswith('size_') and abs(value - base['value']) <= 2 * 4096
     if abs(change) <= base['tolerance'] or pages: print(f'{name} is {value:,} ({change:+.2%})')
     else:

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Every file of tests/golden/0.1 is read, says what the JSON beside it says, and goes on to be used (tests/golden/README.md).
+# Every file of tests/golden/0.1 is read, says what the JSON beside it says, and can be used further
+# (tests/golden/README.md).
 #   tests/golden.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 cp "$root"/tests/golden/0.1/* . 2>/dev/null
 
-# says FILE: `out` says what FILE.json does, but for the rounding of another processor.
+# says FILE checks that `out` says what FILE.json does, except for the rounding of another processor.
 says() {
   python3 - "$1.json" out <<'PYTHON' || fail "$1 says something else than it did: $(head -c 300 out)"
 import json, sys
@@ -12,7 +13,7 @@ import json, sys
 def same(was, now, where=""):
     assert type(was) is type(now) or {type(was), type(now)} == {int, float}, (where, was, now)
     if isinstance(was, dict):
-        for key in was:  # what is new may stand beside it
+        for key in was:  # new keys may stand beside it
             assert key in now, (where, key)
             key == "created_by" or same(was[key], now[key], f"{where}.{key}")
     elif isinstance(was, list):
@@ -50,7 +51,7 @@ for file in *; do
 done
 [ "$seen" = 9 ] || fail "$seen files were read, expected 9"
 
-# A statement that was kept agrees with its ledger.
+# A kept statement agrees with its ledger.
 expect 0 "" "$wisp" privacy check closed.ledger.json --ledger closed.ledger
 grep -q "^closed.ledger.json: holds" out || fail "a check of the kept statement says $(cat out)"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is installed: all that an app and the program need, and nothing that names this machine. tests/elf.sh reads its
-# libraries and programs, tests/consumer.sh builds apps against it.
+# The installed files: everything that an app and the program need, and nothing that names this machine. tests/elf.sh
+# reads its libraries and programs, tests/consumer.sh builds apps against it.
 #   tests/install.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
@@ -11,7 +11,7 @@ cmake --install "$build" --prefix "$work/prefix" >out 2>err || fail "cmake --ins
 
 libraries=(libwisp-runtime libwisp-text)
 [ "$training" = ON ] && libraries+=(libwisp)
-# What `tools/dev build` builds is what is installed: all libraries and the program, and no test.
+# The installed files are those that `tools/dev build` builds: all libraries and the program, and no test.
 if [ -f "$build/build.ninja" ]; then
   ninja -C "$build" -t query installed >targets 2>err || fail "ninja does not know what is installed: $(head -c 300 err)"
   for target in "${libraries[@]/%/.a}" "${libraries[@]/%/.so}" ${program:+wisp}; do
@@ -41,8 +41,8 @@ if [ "$training" != ON ]; then
     fail "a build without training installs it"
 fi
 
-# After tools/dev demo the build has the program and libwisp alone: they are installed, and the rest is named. The scripts
-# are those of this build, told of a folder that has no more.
+# After tools/dev demo the build has only the program and libwisp: these are installed, and the output names the rest.
+# The scripts are those of this build, with a folder that has no more.
 if [ "$training" = ON ] && [ "$program" = ON ]; then
   mkdir -p partial && (cd "$build" && find . \( -name cmake_install.cmake -o -path './CMakeFiles/Export/*' -o -path './ports/cmake/*' \) \
     -type f -exec cp --parents -t "$work/partial" {} +)
@@ -59,21 +59,21 @@ if [ "$training" = ON ] && [ "$program" = ON ]; then
   grep -q 'libwisp-text.so.* is not built: cmake --build' err || fail "no sentence for a component that is not built: $(head -c 300 err)"
 fi
 
-# A folder of this machine in a file would break whoever moves the prefix, and tell where it was built.
+# A path of this machine in a file would break after the prefix is moved, and reveal where it was built.
 grep -rlF -e "$root" -e "$build" -e "$work" -e /usr/lib/ prefix && fail "these files name folders of this machine"
 
-# The kernels of a GPU lie beside the libraries, where they were built.
+# The kernels of a GPU lie beside the libraries, if they were built.
 [ ! -e "$build/libwisp_cuda.so" ] || cmp -s "$build/libwisp_cuda.so" "$lib/libwisp_cuda.so" ||
   fail "$lib/libwisp_cuda.so is not the module that was built"
 
-# Built for another processor it is not run.
+# A build for another processor is not run.
 machine_of() { od -An -tx1 -j18 -N2 "$1"; }
 [ "$program" != ON ] || [ "$(machine_of prefix/bin/wisp)" = "$(machine_of /bin/sh)" ] || program=OFF
 if [ "$program" = ON ]; then
   expect 0 "" prefix/bin/wisp --help
   expect 0 "" prefix/bin/wisp recommend --model prefix/share/wisp/models/cafe.wisp --history tea-mint
   expect 0 "" prefix/bin/wisp new --recipe prefix/share/wisp/recipes/cafe.json --num-items 10 --out new.wisp
-  # The program finds its module there. The emulator's stands in for it.
+  # The program finds its module there. The emulator's module replaces it.
   if [ "$(cached WISP_CUDA)" = ON ] && [ -e "$build/libwisp_cuda_emulator.so" ]; then
     cp "$build/libwisp_cuda_emulator.so" "$lib/libwisp_cuda.so"
     device=(bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json --device cuda)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What one processor writes the other goes on with: models, killed runs, ledgers, a device's life, from x86-64 to 64-bit
-# Arm and back. What docs/platforms.md promises to the bit is compared so, weights within its tolerance.
-#   tests/interchange.sh BUILD ARM64_BUILD      the program of the second runs under qemu; exit code 77 where it cannot
+# Each processor continues the files of the other: models, killed runs, ledgers, a deployment, from x86-64 to 64-bit Arm
+# and back. Results that docs/platforms.md promises to the bit are compared so, weights within its tolerance.
+#   tests/interchange.sh BUILD ARM64_BUILD      the program of the second runs under qemu; exit code 77 if it cannot
 arm64=$(realpath "${2:?the build folder for 64-bit Arm is missing}")
 source "$(dirname "$0")/shell.sh"
 [ -x "$arm64/wisp" ] || { echo "not compared: $arm64 has no program wisp (tools/dev arm64 builds it)"; exit 77; }
@@ -14,12 +14,12 @@ chmod +x x86 arm
 cp "$root/models/cafe.wisp" base.wisp
 [ "$(./arm --version)" = "$(./x86 --version)" ] || { fail "the versions are $(./x86 --version) and $(./arm --version)"; finish; }
 
-# same NAME FILE_OF_X86 FILE_OF_ARM: to the bit
+# same NAME FILE_OF_X86 FILE_OF_ARM compares to the bit.
 same() { cmp -s "$2" "$3" || fail "$1 differs: $(diff "$2" "$3" | head -c 300)"; }
 charges() {
   sqlite3 "$1" "select id, seq, purpose, noise, mechanism, loss_slack, plan, part, state from entries order by id"
 }
-# near MODEL MODEL BOUND: weights, from what the first's processor exports of both
+# near MODEL MODEL BOUND compares weights, exported by the first one's processor.
 near() {
   ./x86 export "$1" --out one.safetensors >out 2>err && ./x86 export "$2" --out two.safetensors >out 2>err ||
     { fail "$1 and $2 are not exported: $(head -c 300 err)"; return; }
@@ -40,7 +40,7 @@ print(f"{sys.argv[1]}, {sys.argv[2]}: {equal} of {len(one)} weights are equal, t
 sys.exit(most > float(sys.argv[3]))
 PYTHON
 }
-# alike FILE FILE: lists of recommendations with the same items, and scores but for rounding
+# alike FILE FILE compares lists of recommendations: equal items, and scores up to rounding.
 alike() {
   python3 - "$1" "$2" <<'PYTHON' || fail "$1 and $2 recommend differently: $(head -c 200 "$1") $(head -c 200 "$2")"
 import json, sys
@@ -51,7 +51,7 @@ for a, b in zip(one, two):
 PYTHON
 }
 
-# 1. The same work on both: the log, the charges and the statement to the bit.
+# 1. Both do the same work: the log, the charges and the statement agree to the bit.
 for on in x86 arm; do
   mkdir $on.work && cd $on.work || exit 1
   expect 0 "" ../$on synth --out log.db --population device --users 60 --seed 3
@@ -70,7 +70,7 @@ for what in events charges statement; do same "$what" x86.work/$what arm.work/$w
 near x86.work/m.wisp arm.work/m.wisp 1e-7
 near base.wisp arm.work/m.wisp 1 >/dev/null  # they were trained
 
-# 2. Models of either, opened by either: plain, as halves, as small integers, and the integers' own products.
+# 2. Models of either, opened by either: float32, float16, small integers, and products of integers.
 history=(--history "tea-mint,bagel-lentil" --json)
 for by in x86 arm; do
   for kind in m half int8; do
@@ -90,12 +90,12 @@ for by in x86 arm; do
 done
 for kind in half int8; do same "$kind.wisp" x86.work/$kind.wisp arm.work/$kind.wisp; done
 
-# 3. A run that is killed on one goes on on the other, and every charge is in the one ledger.
+# 3. A run that is killed on one resumes on the other, and every charge is in the one ledger.
 sed 's/"steps_per_charge": 10/"steps_per_charge": 4/' "$recipe" >short.json
 steps=36
 train=(train --recipe short.json --model base.wisp --data log.db --num-records-public 60 --batch 10 --epochs 6 --delta 0.001 --threads 1
   --noise-multiplier 1 --checkpoint run.ckpt --json)
-# killed_on PROGRAM LEDGER OPTION...: killed after three charges of nine; anew where it was over before
+# killed_on PROGRAM LEDGER OPTION... kills the run after three of nine charges; it starts again if the run ended before.
 killed_on() {
   local on=$1 ledger=$2 pid
   shift 2
@@ -116,7 +116,7 @@ killed_on() {
 expect 0 "" ./x86 "${train[@]}" --reproducible-noise 5 --out whole.wisp --ledger whole.ledger
 for pair in "x86 arm" "arm x86"; do
   read -r from to <<<"$pair"
-  # Noise of the system's randomness: what is charged.
+  # With the system's noise, the charges are compared.
   killed_on "$from" "$from.ledger" --out "$from-$to.wisp"
   charges "$from.ledger" >before
   expect 0 "" ./"$to" "${train[@]}" --out "$from-$to.wisp" --ledger "$from.ledger"
@@ -125,7 +125,7 @@ for pair in "x86 arm" "arm x86"; do
   head -n "$(wc -l <before)" after >kept
   same "what $from had charged before $to went on" before kept
   [ "$(wc -l <after)" -gt "$(wc -l <before)" ] || fail "$to charged nothing for going on"
-  # Noise of a seed: the weights of the run that nobody killed.
+  # With a seed's noise, the weights are those of a run that was not killed.
   killed_on "$from" again.ledger --reproducible-noise 5 --out again.wisp
   expect 0 "" ./"$to" "${train[@]}" --reproducible-noise 5 --out again.wisp --ledger again.ledger
   json "j['resumed_from'] > 0 and j['steps'] == $steps"
@@ -133,7 +133,7 @@ for pair in "x86 arm" "arm x86"; do
   near whole.wisp "again-$from-$to.wisp" 3e-7
 done
 
-# said NAME FILE FILE: the same words, and numbers but for what two C libraries make of exp and log
+# said NAME FILE FILE compares words, and numbers up to the difference of two C libraries in exp and log.
 said() {
   python3 - "$2" "$3" <<'PYTHON' || fail "$1 differs: $(diff "$2" "$3" | head -c 300)"
 import re, sys
@@ -144,7 +144,7 @@ sys.exit(len(one) != len(two) or one[::2] != two[::2] or not all(map(same, one[1
 PYTHON
 }
 
-# 4. Ledgers: the same epsilon from both; a budget that one set and spent is refused by the other.
+# 4. Ledgers: both state the same epsilon; a budget that one set and spent is refused by the other.
 for ledger in x86.ledger arm.ledger; do
   for on in x86 arm; do
     expect 0 "" ./$on privacy --ledger $ledger --delta 0.001 --json && cp out $on.said
@@ -163,7 +163,7 @@ for pair in "x86 arm" "arm x86"; do
   [ ! -e more.wisp ] || fail "a refused run on $to left a model"
 done
 
-# 5. A device's life, night by night on the other processor: the plan, and what a life on one is charged.
+# 5. A deployment, each training session on the other processor: the plan, and the charges of a deployment on one.
 plan=(plan --data log.db --model base.wisp --epsilon 4 --num-records-public 60 --unit user --typical-events 26 --for "4 months"
   --every "1 month" --steps 4 --judgings 2 --json)
 for from in x86 arm whole; do
@@ -183,7 +183,7 @@ for from in x86 arm whole; do
   expect 0 "" ./$on plan --left "${life[@]}" --json
   json 'j["runs_left"] == 0 and j["judgings_left"] == 0'
 done
-same "what a life begun on x86-64 is charged" charges.whole charges.x86  # whoever lives its nights
+same "what a life begun on x86-64 is charged" charges.whole charges.x86  # on whichever processor its sessions run
 for from in x86 arm; do
   said "the plan made on $from" plan.whole plan.$from
   said "what a life begun on $from is charged" charges.whole charges.$from

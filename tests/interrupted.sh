@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs that are interrupted or killed go on, inside their own budget; and nobody else on the machine can read what was written.
+# Interrupted or killed runs resume, within their own budget, and nobody else on the machine can read the written files.
 #   tests/interrupted.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 umask 000
@@ -7,12 +7,13 @@ recipe=$root/models/recipes/cafe-device.json
 cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
 
-# others_can_read FILE...: files that are not the owner's alone; ledgers and what SQLite keeps beside them are tests/ledgers.sh's.
+# expect_private FILE... fails for files that others can read. tests/ledgers.sh checks ledgers and the files that SQLite
+# keeps beside them.
 expect_private() {
   for file in "$@"; do [ "$(stat -c %a "$file")" = 600 ] || fail "$file has mode $(stat -c %a "$file") under umask 000"; done
 }
 charged() { sqlite3 "$1" "select coalesce(sum(cast(substr(mechanism, instr(mechanism, 'steps=') + 6) as integer)), 0) from entries where purpose = '${2:-training}'"; }
-# interrupted SIGNAL LEDGER COMMAND...: the command, ended by the signal once three charges and a checkpoint are there
+# interrupted SIGNAL LEDGER COMMAND... ends the command by the signal once three charges and a checkpoint are there.
 interrupted() {
   local signal=$1 ledger=$2
   shift 2
@@ -48,7 +49,8 @@ import json
 j = json.load(open("out"))
 assert j["resumed_from"] > 0 and j["steps"] <= 600 and j["epsilon"] <= 4 and j["epsilon"] > 3.8, j
 assert j["steps"] == 600 or (j["steps_planned"] == 600 and "more was not allowed" in j["ended_early"]), j
-# Its statement has all that was charged, used or not, and who set the figure: the filter, where steps were paid for beyond the plan.
+# Its statement has all charges, used or not, and names the filter as the source of the figure, because steps were paid
+# for beyond the plan.
 a = json.load(open("p.json"))["accounting"]
 assert a["steps"] >= j["steps"] and a["loss_slack"] > 0 and a["epsilon"] == j["epsilon"], a
 assert a["accountant"].startswith("Renyi filter") == (a["composition"] == "adaptive"), a
@@ -57,10 +59,10 @@ PY
   expect_private m.wisp p.json
   rm -f m.wisp p.json
 done
-# Without a limit it goes on beyond its target, and says so; one that was not interrupted has nothing to say.
+# Without a limit it continues beyond its target, and says so; an uninterrupted run has nothing to say.
 words=${train[*]}
 read -ra unlimited <<<"${words/--budget 4/}"
-# A kill between a save and the next charge loses nothing: then once more.
+# A kill between a save and the next charge loses nothing; then it is tried once more.
 for try in 1 2 3 4 5; do
   rm -f no.ledger m.wisp
   interrupted KILL no.ledger "${unlimited[@]}" --out m.wisp --ledger no.ledger --json
@@ -100,7 +102,8 @@ expect 0 "" "${classify[@]}"
 python3 -c 'import json; j = json.load(open("out")); assert j["resumed_from"] > 0 and j["steps"] == 200, j' || fail "classify went on: $(head -c 300 out)"
 expect_private c.wisp
 
-# So is the head of an encoder that stays in its file, whose checkpoint holds the head alone; and its blocks.
+# This also holds for the head of an encoder that stays in its file, whose checkpoint holds only the head, and for its
+# blocks.
 expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out encoder.wisp --dataset made-up
 for part in head blocks; do
   rm -f run.ckpt
@@ -118,13 +121,14 @@ PY
   python3 -c 'import json; j = json.load(open("out")); assert j["resumed_from"] > 0 and j["steps"] == 2000, j' || fail "the $part went on: $(head -c 300 out)"
 done
 
-# What other commands write of models and data is no less private.
+# The files that other commands write about models and data are private too.
 expect 0 "" "$wisp" export base.wisp --out base.safetensors
 expect 0 "" "$wisp" compress base.wisp --out small.wisp
 expect 0 "" "$wisp" new --recipe "$root/models/recipes/cafe.json" --num-items 10 --out new.wisp
 expect_private base.safetensors small.wisp new.wisp
 
-# A text that is malformed, or of a class that there is not, is left out; a refusal would tell that it is there. So would one for want of texts.
+# A malformed text, or one of an unknown class, is left out; a refusal would reveal it. So would a refusal because no
+# text is left.
 { printf 'ugly\tthe film\n'; head -n 40 texts.txt; printf 'no tab\n'; } >odd.txt
 expect 0 "2 texts left out, the first: odd.txt, line 42: 1 field;" "$wisp" classify train --recipe tiny.json --data odd.txt --epochs 1 --out c.wisp --ledger odd.ledger --json
 python3 -c 'import json; j = json.load(open("out")); assert j["records_dropped"] == 2 and "records_dropped" in j["not_private"] and j["steps"] == 2, j' || fail "texts left out: $(head -c 300 out)"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# From outside: no command replaces what it reads or a ledger, a ledger pays for its own data set only, and what is refused leaves
-# everything as it was.
+# No command replaces its inputs or a ledger, a ledger pays only for its own data set, and a refusal changes nothing.
 #   tests/ledgers.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 recipe=$root/models/recipes/cafe-device.json
@@ -13,7 +12,8 @@ run+=(--num-records-public 60)
 entries() { sqlite3 "$1" 'select count(*) from entries'; }
 limits() { sqlite3 "$1" 'select count(*) from limits'; }
 
-# Files that would be lost. Links and other spellings of a path are the same file; a ledger that is not there yet is one too.
+# Files that would be lost. Links and other spellings of a path are the same file; so is a ledger that does not exist
+# yet.
 expect 0 "" "${run[@]}" --data log.db --epsilon 2 --out o.wisp --ledger l.db
 ln -s l.db link.db
 ln log.db hard.db
@@ -38,7 +38,8 @@ expect 2 "--out and --data name the same file" "$wisp" classify train --recipe t
 expect 2 "--out and --ledger name the same file" "$wisp" classify train --recipe texts.json --data texts.txt --out l.db --ledger l.db
 [ "$(cat log.db l.db base.wisp | md5sum)" = "$sum" ] || fail "a refused command changed a file"
 for file in new.db p.wisp m.db t.db; do [ ! -e $file ] || fail "a refused command left $file behind"; done
-# What SQLite keeps beside a database, what cannot be read, a link to where a ledger will be, a ledger with a temporary file's name.
+# The files that SQLite keeps beside a database, an unreadable file, a link to a future ledger, a ledger with a
+# temporary file's name.
 touch l.db-wal
 expect 2 "will not be replaced" "$wisp" export base.wisp --out l.db-wal
 rm -f l.db-wal
@@ -57,16 +58,17 @@ expect 2 "is not text" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --ledg
 [ ! -e p.wisp ] && [ ! -e name.db ] || fail "a refused command left something behind"
 python3 -c 'print("{\"training\":" + "[" * 100000 + "]" * 100000 + "}")' >deep.json
 expect 3 "objects lie deeper than 32" "$wisp" train --recipe deep.json --data log.db --out p.wisp
-# A model may be replaced by what it becomes.
+# A model may be replaced by the one that is trained from it.
 cp base.wisp own.wisp
 expect 0 "" "$wisp" train --recipe "$recipe" --model own.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.5 --out own.wisp --ledger l.db
 
-# Weights that were paid for from one ledger are not trained on from another, which knows nothing of it.
+# Weights that one ledger paid for are not trained further on another, which knows nothing of it.
 again=("$wisp" train --recipe "$recipe" --model o.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001)
 expect 4 "trained on 'log.db' before, for epsilon 2 at delta 0.001, and ledger 'fresh.db' did not pay for it" "${again[@]}" --epsilon 1 --out a.wisp --ledger fresh.db
 [ ! -e fresh.db ] && [ ! -e a.wisp ] || fail "a refused run left something behind"
 expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp --data other.db --dataset log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 3 --out a.wisp --ledger less.db
-# Nor from one that has as much spent on the same data, or from a copy of the right one from before the run.
+# A ledger with as much spent on the same data does not serve either, nor does a copy of the right one from before the
+# run.
 expect 4 "for epsilon 2.* and ledger 'less.db' did not pay for it" "${again[@]}" --epsilon 1 --out a.wisp --ledger less.db
 cp l.db before.db
 expect 0 "" "${again[@]}" --epsilon 0.2 --out later.wisp --ledger l.db
@@ -74,7 +76,7 @@ expect 4 "and ledger 'before.db' did not pay for it" "$wisp" train --recipe "$re
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger l.db
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger fresh.db --dataset "another log"
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger less.db --other-data
-# Nor is a run gone on with from a checkpoint under the name of another base.
+# A run does not resume from a checkpoint under the name of another base.
 going=(--data log.db --epsilon 1 --ledger check.db --dataset "a third log" --checkpoint c.ck --epochs 30 --batch 20 --num-records-public 60 --delta 0.001)
 "$wisp" train --recipe "$recipe" --model base.wisp "${going[@]}" --out a.wisp >out 2>err & run_pid=$!
 for _ in $(seq 200); do [ -e c.ck ] && break; sleep 0.05; done
@@ -84,14 +86,14 @@ expect 3 "it belongs to a run that began with another model" "$wisp" train --rec
 expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${going[@]}" --budget 60 --out a.wisp
 [ "$(limits check.db)" = 1 ] && [ ! -e c.ck ] || fail "a run that was gone on with set no limit"
 
-# A ledger pays for its own data set only.
+# A ledger pays only for its own data set.
 paid=$(entries l.db)
 expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "${run[@]}" --data other.db --epsilon 0.5 --out b.wisp --ledger l.db
 expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "$wisp" audit run --recipe "$recipe" --model base.wisp --data other.db --num-records-public 60 --canaries 20 --steps 1 --ledger l.db
 [ "$(entries l.db)" = "$paid" ] || fail "data of another name was charged to the ledger"
 expect 0 "" "${run[@]}" --data other.db --dataset log.db --epsilon 0.5 --out b.wisp --ledger l.db
 
-# What is refused sets no limit; what fits does, and a limit that is raised is spoken of.
+# A refused run sets no limit; a run that fits does, and a raised limit is mentioned.
 expect 4 "not below 1 / 2000" "${fit[@]}" --num-records-public 2000 --data log.db --epsilon 1 --budget 50 --out c.wisp --ledger l.db
 expect 4 "the limit is 5, spent" "${run[@]}" --data log.db --epsilon 4.5 --budget 5 --out c.wisp --ledger l.db
 expect 3 "nowhere" "${run[@]}" --data nowhere.db --dataset log.db --epsilon 1 --budget 50 --out c.wisp --ledger l.db
@@ -101,7 +103,7 @@ expect 0 "" "${run[@]}" --data log.db --epsilon 0.5 --budget 9 --out c.wisp --le
 [ "$(limits l.db)" = 1 ] || fail "--budget sets no limit"
 expect 3 "ledger 'gone.db' is not there" "$wisp" privacy --ledger gone.db --delta 1e-3
 
-# What is said of a run: what it began with, unless that is declared public; an architecture that is not used.
+# The output about a run names what it began with, unless that is declared public, and an architecture that is not used.
 expect 0 "" "${run[@]}" --data log.db --epsilon 0.2 --out d.wisp --ledger l.db
 grep -q "of this run alone; of the weights it began with" out || fail "nothing is said of the weights that a run began with: $(cat out)"
 expect 2 "--public-dataset is 'guests', which no provenance here names" "${run[@]}" --data log.db --epsilon 0.2 --out d.wisp --ledger l.db --public-dataset guests
@@ -110,11 +112,12 @@ grep -q "of this run alone" out && fail "a base from public data is spoken of: $
 sed 's/"name"/"architecture": {"width": 16}, "name"/' "$recipe" >wide.json
 expect 0 "what is trained is --model, which has other settings than the recipe's architecture: width 32 for 16$" "$wisp" train --recipe wide.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.2 --out d.wisp --ledger l.db
 
-# After a run: what all of them come to, of the ledger's limit. What the weights carry on data of another name is said too.
+# After a run the output says the total of all, and the ledger's limit. It also says what the weights carry from data of
+# another name.
 grep -q "spent on this data, everything together: epsilon [0-9.]* of 9 at delta 0.001" out || fail "a run does not say what is spent in all: $(cat out)"
 expect 0 "" "${again[@]}" --epsilon 0.2 --out e.wisp --ledger other.ledger --dataset "a fourth log" --public-dataset "synthetic public cafe guests"
 grep -q "the weights it began with carry epsilon .* on 'log.db' besides: where both are data of the same people, add the two" out || fail "what the weights carry is not said: $(cat out)"
-# A key that is there twice, and a delta that is the recipe's word for another.
+# A key that stands twice, and a delta without the recipe's permission.
 sed 's/"epsilon": 7.9/"epsilon": 7.9, "epsilon": 79/' "$recipe" >twice.json
 expect 3 "the key 'epsilon' is there twice" "$wisp" train --recipe twice.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --out f.wisp --ledger l.db
 sed 's/"epsilon": 7.9/"epsilon": 7.9, "allow_delta_of_one_record": true/' "$recipe" >allow.json
@@ -122,7 +125,7 @@ expect 4 "not below 1 / 50" "$wisp" train --recipe allow.json --model base.wisp 
 expect 2 "threads" "${run[@]}" --data log.db --threads 99999 --out f.wisp --ledger l.db
 [ ! -e f.wisp ] || fail "a refused run left a model behind"
 
-# A model is tested on the same users by the run that made it and afterwards: those with three events or more.
+# The run that made a model and a later evaluation test it on the same users: those with three events or more.
 sqlite3 log.db "select user || ' ' || item from (select user, item, row_number() over (partition by user order by time) as n from events) where n <= 3" >short.txt
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data short.txt --epochs 1 --batch 20 --out short.wisp --json
 trained=$(python3 -c 'import json; t = json.load(open("out"))["test"]; print(t["users"], t["ndcg@10"])')
@@ -130,7 +133,7 @@ expect 0 "" "$wisp" evaluate --model short.wisp --data short.txt --json
 [ "$(python3 -c 'import json; t = json.load(open("out")); print(t["users"], t["ndcg@10"])')" = "$trained" ] && [ "${trained%% *}" = 60 ] || fail "train tested $trained, evaluate $(cat out)"
 expect 3 "no user has enough events to be tested: 4 of items that the model knows" "$wisp" evaluate --model short.wisp --data short.txt --split validation
 
-# An old copy put back is noticed by the ledger's anchor, in every command that takes one.
+# The ledger's anchor notices an old copy that was put back, in every command that takes one.
 kept=(--ledger kept.db --anchor kept.anchor)
 anchored=("${run[@]}" --data log.db --dataset "a fourth log" --epsilon 0.5 --out a.wisp)
 expect 2 "--anchor and --ledger name the same file" "${anchored[@]}" --ledger kept.db --anchor ./kept.db
@@ -154,7 +157,7 @@ expect 0 "" "$wisp" privacy --ledger l.db --anchor l.anchor --begin-anchor
 expect 0 "" "$wisp" privacy --ledger l.db --anchor l.anchor
 rm -f new.db
 
-# A lifetime that the ledger's limit, set before, does not leave room for.
+# The ledger's limit, which was set before, does not cover the lifetime.
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
 draw=("$wisp" recommend --model plain.wisp --history tea-mint --private --base base.wisp --public-dataset "synthetic public cafe guests" --count 2)
 expect 4 "the new limit's delta is 0.999, which is not below 1 / 10000 records.* assumed where nobody declares" "${draw[@]}" --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999
@@ -165,14 +168,14 @@ cp draws.db old-draws.db
 expect 0 "" "${draw[@]}" --ledger draws.db --anchor draws.anchor --begin-anchor --clip 0.5
 cp old-draws.db draws.db
 expect 4 "is an old copy" "${draw[@]}" --ledger draws.db --anchor draws.anchor --clip 0.5
-# A second query under the same plan is the plan at work.
+# A second query under the same plan continues the plan.
 plan=("${draw[@]}" --ledger plan.db --epsilon 2 --delta 1e-6 --lifetime 5)
 expect 0 "" "${plan[@]}"
 grep -q "lifetime" err && fail "the first draws of a plan speak of it: $(cat err)"
 expect 0 "" "${plan[@]}"
 grep -q "lifetime" err && fail "the second query of a plan warns: $(cat err)"
 expect 0 "of the --lifetime of 40 draws the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for [1-9]" "${draw[@]}" --ledger draws.db --epsilon 19 --delta 1e-6 --lifetime 40
-# A statement that was kept is checked later: against the ledger, and against models.
+# A kept statement is checked later, against the ledger and against models.
 expect 0 "" "$wisp" privacy --ledger l.db --delta 1e-6 --model o.wisp --json
 cp out kept.json
 [ "$(python3 -c 'import json; print(json.load(open("kept.json"))["verification"]["models"][0]["sha256"])')" = "$(sha256sum o.wisp | cut -d" " -f1)" ] ||
@@ -192,7 +195,7 @@ cp l.db before.db
 expect 0 "" "${run[@]}" --data log.db --epsilon 2 --budget 60 --out more.wisp --ledger l.db
 expect 0 "" "${check[@]}" --ledger l.db
 grep -q "^charged since: [0-9]* charge" out || fail "a check of a ledger that went on says $(cat out)"
-# Charges that came later excuse nothing: the statement is that of the ledger with so many charges, in every word.
+# Later charges excuse nothing: the statement is that of the ledger with as many charges, in every word.
 forge() { python3 -c "import json; j=json.load(open('kept.json')); v=j['verification']; a=j['accounting']; d=j['definition']; $1; json.dump(j, open('forged.json','w'))"; }
 forged() { forge "$1" && expect 4 "$2" "$wisp" privacy check forged.json --ledger l.db; }
 expect 0 "" "$wisp" privacy --ledger l.db --delta 1e-6 --json

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The built library: what it calls. What it shows and needs: tests/elf.sh.
+# The functions that the built library calls. tests/elf.sh checks what it shows and needs.
 #   tests/library.sh BUILD_FOLDER
 set -uo pipefail
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
-# Nothing printed, no process ended. __assert_fail and abort come with other libraries' headers only.
-# The emulator of a GPU is no part of the library: it ends tests with a sentence.
+# The library prints nothing and ends no process. __assert_fail and abort come only with other libraries' headers.
+# The emulator of a GPU is not part of the library: it ends tests with a sentence.
 for symbol in printf fprintf puts putchar fputs fputc perror exit _exit quick_exit __assert_fail; do
   for archive in "$1"/libwisp_*.a; do
     [[ $archive == */libwisp_cuda_emulated.a ]] && continue
@@ -15,7 +15,7 @@ for symbol in printf fprintf puts putchar fputs fputc perror exit _exit quick_ex
 done
 nm -u "$1"/libwisp_*.a 2>/dev/null | grep -E ' U _ZSt4(cout|cerr|clog)$' | sort -u | while read -r _ s; do echo "$s"; done | grep . && fail "a library writes to a standard stream"
 
-# What leaves nothing to see in small frames. The rest of a hardened release is in its files: tests/elf.sh.
+# These protections leave no trace in small frames. tests/elf.sh sees the rest of a hardened release in its files.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$2/CMakeCache.txt"; }
 if [ "$(cached WISP_HARDENING "$1")" = ON ] && [ "$(cached CMAKE_BUILD_TYPE "$1")" = Release ]; then
   grep -q -- -fstack-clash-protection "$1/compile_commands.json" || fail "large frames are not probed page by page"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# An app's language changes no number and no sentence of the library: tests of the library, and the program, in a process whose
-# locale writes a comma where "C" writes a point. The program reads the numbers of its own command line by the locale, which it
-# never sets: none with a fraction is given here.
+# An app's language changes no number and no sentence of the library. Tests of the library, and the program, run in a
+# process whose locale writes a comma where "C" writes a point. The program never sets the locale but reads the numbers
+# of its own command line by it, so no number with a fraction is given here.
 #   tests/locale.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 command -v localedef >/dev/null || { echo "localedef is missing (Debian: libc-bin)"; exit 77; }
@@ -17,7 +17,7 @@ END LC_NUMERIC
 LOCALE
 localedef -c -i comma.src -f ANSI_X3.4-1968 locales/comma >made 2>&1
 [ -d locales/comma ] || { echo "localedef made no locale; it needs the character maps (Debian: locales): $(tail -1 made)"; exit 77; }
-# An app that asks for the user's locale, as those with windows do: each program that is started with this before it.
+# Apps with windows ask for the user's locale. This library, preloaded into a program, does the same.
 printf '#include <locale.h>\n__attribute__((constructor)) static void begin(void) { setlocale(LC_ALL, ""); }\n' >begin.c
 printf '#include <stdio.h>\nint main(void) { return printf("%%.1f", 1.5) != 3; }\n' >shows.c
 cc -shared -fPIC begin.c -o begin.so && cc shows.c -o shows || { fail "cc"; finish; }
@@ -28,7 +28,7 @@ for name in decimal json statement ledger_statement ledger_anchor checkpoint_par
   with_comma "$build/${name}_test" >out 2>&1 || fail "${name}_test under a comma: $(grep -m3 -A4 Failure out)"
 done
 
-# The same bytes from the program.
+# The program's bytes are the same.
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth: $(cat err)"
 cp "$root/models/cafe.wisp" base.wisp
 train=(--recipe "$root/models/recipes/cafe-device.json" --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1

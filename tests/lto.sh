@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The library that only recommends, optimised as a whole (WISP_LTO): smaller than that of the build, it shows the same
-# functions, recommends the same to the bit, and is installed for apps like that one, with an archive for any compiler.
-#   tests/lto.sh BUILD_FOLDER [training]   the same of all libraries
+# The library that only recommends, optimised as a whole (WISP_LTO): smaller than the build's, with the same functions
+# and recommendations to the bit, and installed for such apps, with an archive for any compiler.
+#   tests/lto.sh BUILD_FOLDER [training]   the same for all libraries
 source "$(dirname "$0")/shell.sh"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 [ -z "$(cached CMAKE_SYSTEM_NAME)" ] || exit 77  # built for another processor

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The command of ports/linux-arm64/wisp-night.service lives a night as the page of the Raspberry Pi says: after a plan,
-# in the folder that the unit names, with nothing but relative paths and the installed program.
+# The command of ports/linux-arm64/wisp-night.service runs a training session as the page of the Raspberry Pi says:
+# after a plan, in the folder that the unit names, with only relative paths and the installed program.
 #   tests/night_unit.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 unit=$root/ports/linux-arm64/wisp-night.service timer=$root/ports/linux-arm64/wisp-night.timer page=$root/docs/raspberry-pi.md
@@ -13,7 +13,7 @@ read -ra command <<<"$(said ExecStart)"
 
 [ "$(said CPUSchedulingPolicy)" = idle ] && ! grep -q ^Nice= "$unit" || fail "the unit does not leave the processor to everybody else"
 
-# The plan of the page, in fewer nights and for fewer guests.
+# The plan of the page, with fewer sessions and guests.
 cp "$root/models/cafe.wisp" base.wisp
 mkdir anchor
 [ "$(said RequiresMountsFor)" = "$(said WorkingDirectory)/anchor" ] || fail "the unit does not wait for the folder of the anchor"
@@ -36,7 +36,7 @@ for night in 1 2; do
   expect 0 "" "$wisp" "${command[@]:1}" --json
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night"
 done
-# An old card: the ledger is the plan's again, the anchor is not.
+# An old card: the ledger is from the plan's time, the anchor is not.
 cp log.ledger newest.ledger && cp old.ledger log.ledger
 expect 4 "its anchor knows row" "$wisp" "${command[@]:1}" --json
 cp newest.ledger log.ledger

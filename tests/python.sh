@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ports/python: a wheel of the sources as they are, what its extension shows and needs, its types, and its tests.
+# ports/python: a wheel of the current sources, what its extension shows and needs, its types, and its tests.
 #   [WISP_PYTHON=ENVIRONMENT] tests/python.sh BUILD_FOLDER     default: build/python, which tools/dev python makes
 source "$(dirname "$0")/shell.sh"
 environment=${WISP_PYTHON:-$root/build/python}
@@ -8,7 +8,7 @@ python=$environment/bin/python
   { echo "not checked: there is no virtual environment at $environment (tools/dev python makes it)"; exit 77; }
 [ -x "$build/wisp" ] || { echo "not checked: $build has no program wisp"; exit 77; }
 
-# One wheel, without a network. The folder of its build stays, beside the build.
+# Builds one wheel, without a network. The folder of its build stays, beside the build.
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1}
 WISP_PYTHON=$environment "$root/ports/python/wheel" wheels "$build" >out 2>&1 ||
   { fail "ports/python/wheel: $(tail -n 15 out)"; finish; }
@@ -29,11 +29,11 @@ for name in nanobind libhwy libflatbuffers libxxhash libeigen3 libcli11 nlohmann
 done
 ! grep -q "$root" installed/*dist-info/licenses/NOTICE.compiled-in || fail "the notices name a folder of this machine"
 
-# The extension and the program: what they show and need, how they are protected, their size.
+# Checks the extension and the program: what they show and need, how they are protected, their size.
 python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so installed/wisp/bin/wisp ||
   fail "the extension and the program are not as tests/elf.json says"
 
-# Types, and the tests; from elsewhere, so that they find what is installed.
+# Checks the types and runs the tests from elsewhere, so that they find the installed package.
 export PYTHONPATH=$work/installed WISP_BUILD=$build PYTHONDONTWRITEBYTECODE=1
 for checked in "-p wisp" "$root/ports/python/tests/typed.py"; do
   # shellcheck disable=SC2086  # an option and its value

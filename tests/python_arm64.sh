@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Python's wheel for 64-bit Arm Linux, cross-built (ports/python/arm64): its name and types, what its extension shows and needs, and what
-# it does on Debian's Python under qemu: it recommends what the program of this processor does, trains privately, and refuses.
+# Python's wheel for 64-bit Arm Linux, cross-built (ports/python/arm64): its name and types, what its extension shows
+# and needs, and its work on Debian's Python under qemu. It recommends the same as this processor's program, trains
+# privately, and refuses.
 #   [WISP_PYTHON=ENVIRONMENT] [WISP_ARM64_LIBRARIES=FOLDER] tests/python_arm64.sh BUILD_FOLDER
-#   exits 77 where what ports/python/arm64 needs is missing
+#   exits 77 if something that ports/python/arm64 needs is missing
 source "$(dirname "$0")/shell.sh"
 export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 export WISP_PYTHON=${WISP_PYTHON:-$root/build/python} WISP_ARM64_LIBRARIES=${WISP_ARM64_LIBRARIES:-$root/build/arm64-libraries}
@@ -16,14 +17,14 @@ done
 [ -x "$build/wisp" ] || { echo "not checked: $build has no program wisp"; exit 77; }
 emulated=$root/tools/cross/arm64-python
 
-# What it needs, and has not.
+# The script names what it needs and lacks.
 arm64=$root/ports/python/arm64
 expect 1 "no virtual environment with /nowhere/bin/python" env WISP_PYTHON=/nowhere "$arm64" wheels
 expect 1 "Arm does not run from /nowhere" env WISP_ARM64_LIBRARIES=/nowhere "$arm64" wheels
 mkdir -p other/bin && printf '#!/bin/sh\necho 3.12 .so\n' >other/bin/python && chmod +x other/bin/python
 expect 1 "is Python 3.12, and that of" env WISP_PYTHON="$work/other" "$arm64" wheels
 
-# The folder of its build stays, beside the build: what did not change is not built again.
+# The folder of its build stays, beside the build, so that unchanged parts are not built again.
 "$arm64" wheels "$build-python-arm64" >out 2>&1 || { fail "ports/python/arm64: $(tail -n 15 out)"; finish; }
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")
 wheel=$(echo wheels/*)
@@ -39,7 +40,7 @@ python3 "$root/tests/elf/hold.py" "$extension" "$program" || fail "the extension
 export PYTHONPATH=$work/installed
 "$WISP_PYTHON/bin/python" -m mypy --strict --cache-dir=mypy -p wisp >out 2>&1 || fail "mypy --strict: $(head -n 20 out)"
 
-# What this processor's program says, and what the wheel says on the other.
+# This processor's program and the wheel on the other processor say the same.
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "wisp synth: $(head -c 300 err)"
 cat >use.py <<'PYTHON'
 import json, platform, sys

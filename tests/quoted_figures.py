@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures that stand in more than one document are the same in all of them.
+"""Checks that figures in more than one document are the same in all of them.
 
     quoted_figures.py ROOT     prints each that differs; exits 1 if there is one
 
@@ -14,7 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What is measured, its owner and a pattern over its text, then who quotes it: a document, and words of the line.
+# Each measured figure has its owner with a pattern over its text, then those who quote it: a document, and words of the
+# line.
 FIGURES = (
     ("utility on ML-1M without privacy", "docs/measured.md", r"not private, width 64.*?NDCG@10 ([\d.]+) \(",
      (("README.md", "NDCG@10 on MovieLens-1M"),)),
@@ -71,8 +72,8 @@ FIGURES = (
      (("docs/measured.md", "64-bit Arm, stripped"),)),
 )
 
-# Tables of docs/papers/ that tools/reproduce/draw.py draws: what, which table, cells by their row and column, what a
-# cell is multiplied by, and a row of docs/measured.md that has all of them, rounded.
+# Tables of docs/papers/ that tools/reproduce/draw.py draws: subject, table, cells by row and column, factor, and a row
+# of docs/measured.md that has all of them, rounded.
 DRAWN = (
     ("utility on ML-1M under privacy", "phantom-table-2.md",
      [(row, column) for row in ("vanilla", "re-attention") for column in (1, 2, 3)], 0.01,
@@ -126,7 +127,7 @@ GATES = (
 
 
 def place(text, words):
-    """The paragraph or row in which the words stand; None where they stand nowhere, or in several."""
+    """Returns the paragraph or row that has the words; None if they stand nowhere, or in several."""
     parts = []
     for part in re.split(r"\n\s*\n", text):
         parts += part.split("\n") if part.startswith("|") else [part]
@@ -182,7 +183,7 @@ def drawn(root):
 
 
 def planted(root):
-    """What docs/security.md says of the number of planted faults is no more than there are."""
+    """Checks that docs/security.md names no more planted faults than there are."""
     said = re.search(r"plants more than (\d+) faults", (root / "docs/security.md").read_text(encoding="utf-8"))
     if said is None:
         yield "docs/security.md: it does not say 'plants more than N faults'"

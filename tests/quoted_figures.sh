@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Figures that several documents quote are the same in all of them (tests/quoted_figures.py), and drawn pages are as drawn.
+# Figures that several documents quote are equal in all of them (tests/quoted_figures.py), and drawn pages match their
+# results.
 #   tests/quoted_figures.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 check() { python3 "$root/tests/quoted_figures.py" "$1" >said 2>&1; }
@@ -19,7 +20,7 @@ printed privacy_filter_test '*Year*' algorithms.md \
   's/^\| 365 \| 20 \|/| 365, nightly |/p; s/^\| 52 \| 20 \|/| 52, weekly |/p; s/^\| 12 \| 20 \|/| 12, monthly |/p'
 printed plan_change_test 'Cost*' personalise.md 's/^after +([0-9]+ %) of the steps: ([0-9]\.[0-9]{2})[0-9]*$/| \1 | \2 times |/p'
 
-# A figure that was changed in one place alone is seen, wherever that is, and so is a quotation that is gone.
+# A figure that was changed in one place only is noticed, wherever that is, and so is a missing quotation.
 git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants | tar -C "$root" --null -T - -cf tree.tar
 changed() {  # SENTENCE FILE SED-EXPRESSION
   rm -rf tree && mkdir tree && tar -C tree -xf tree.tar
@@ -36,7 +37,7 @@ changed "docs/measured.md: a dense step, s of" docs/papers/adafest-table-4.md '/
 changed "is not found as" docs/guide.md 's/C, recommending alone/C/'
 changed "more than 90000 planted faults" docs/security.md 's/more than [0-9]* faults/more than 90000 faults/'
 
-# Pages of papers are what is drawn of the results, all but that of SST-2, whose figure is.
+# Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
 git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/reproduce | tar -C "$root" --null -T - -cf papers.tar
 mkdir papers && tar -C papers -xf papers.tar
 drawn() {  # TABLE PAGE PLOT: where they differ from the tree's

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
 
-# The README's example compiles as it stands, and its command line holds where it says: in the repository's root. So does
+# The README's example compiles unchanged, and its command line works where it says: in the repository's root. So does
 # the longer example. The programs find the library from elsewhere too.
 mkdir -p checkout/build
 ln -s "$root/ports" "$root/models" checkout
@@ -29,7 +29,7 @@ cp log.db a
 cp -r "$root/models" a/models
 expect 0 "" sh -c 'cd a && ../checkout/main'
 
-# The guide's: 40 lines, from a folder with the shipped model alone; then with a log of many guests.
+# The guide's program: 40 lines, in a folder with only the shipped model; then with a log of many guests.
 program docs/guide.md "In C" >guide.c || fail "the guide has no program in C"
 [ "$(grep -c . guide.c)" -le 40 ] || fail "the guide's program has $(grep -c . guide.c) lines, not 40"
 cc -std=c11 -Wall -Wextra -Werror -I"$build/include" guide.c -o guide -L"$build" -lwisp -Wl,-rpath,"$build" 2>err ||

@@ -1,4 +1,4 @@
-"""Every key of a recipe that the program reads is explained in models/README.md, and nothing else is.
+"""Checks that models/README.md explains every key of a recipe that the program reads, and nothing else.
 
   python3 tests/recipe_keys.py WISP models/README.md
 
@@ -19,7 +19,7 @@ KINDS = {"": ["train"], " of a classifier": ["classify", "train"]}
 
 
 def answer(command, path, value):
-    """What the program says of a recipe with `value` at `path`."""
+    """Returns the program's error for a recipe with `value` at `path`."""
     recipe = value
     for key in reversed(path):
         recipe = {key: recipe}
@@ -36,7 +36,8 @@ def answer(command, path, value):
 
 
 def sections(command, path=()):
-    """{path: its keys}, for the section, or list of sections, at `path` and those within; nothing if it is neither."""
+    """Returns {path: its keys} for the section, or list of sections, at `path` and for those within; empty if it is
+    neither."""
     known = r"has the unknown key '%s', allowed are ([^;\n]*)" % UNKNOWN
     said = (re.search(known, answer(command, list(path), {UNKNOWN: 1}))
             or re.search(known, answer(command, list(path), [{UNKNOWN: 1}])))
@@ -49,7 +50,7 @@ def sections(command, path=()):
 
 
 def explained():
-    """{(path, kind): keys} of the file."""
+    """Returns {(path, kind): keys} of the file."""
     found, here = {}, None
     with open(README) as file:
         for line in file:

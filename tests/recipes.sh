@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From outside: every shipped recipe runs. A few steps of each on data that is made here; what it is worth on its own data is in docs/.
+# Every shipped recipe runs: a few steps of each on generated data. docs/ has its quality on its own data.
 #   tests/recipes.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 recipes=$root/models/recipes
@@ -7,7 +7,7 @@ cp "$root/models/cafe.wisp" base.wisp
 python3 - <<'PY'
 import random
 random.seed(5)
-with open("events.txt", "w") as f:  # more items than any recipe draws negatives of
+with open("events.txt", "w") as f:  # more items than the most negatives of any recipe
     for user in range(150):
         f.writelines(f"{user} {(20 * user + item) % 3000}\n" for item in range(20 + random.randrange(30)))
 with open("texts.tsv", "w") as f:
@@ -19,7 +19,7 @@ PY
 few=(--epochs 0.2 --threads 1 --dataset made-up)
 private=(--num-records-public 150 --batch 30 --delta 0.001 --noise-multiplier 2)
 ran=0
-# run NAME DATA ARGUMENTS...: writes NAME.wisp
+# run NAME DATA ARGUMENTS... writes NAME.wisp.
 run() {
   expect 0 "" "$wisp" train --recipe "$recipes/$1.json" --data "$2" --out "$1.wisp" "${few[@]}" "${@:3}"
   ran=$((ran + 1))
@@ -35,7 +35,7 @@ for name in cafe-device fine-tune-dp; do run $name log.db "${private[@]}" --mode
 expect 0 "" "$wisp" classify train --recipe "$recipes/sst2-dp-fp.json" --data texts.tsv --out texts.wisp --epochs 0.2 --threads 1 --num-records-public 400 --batch 40 --delta 0.001 \
   --noise-multiplier 2 --ledger texts.ledger
 ran=$((ran + 1))
-# Of the shape of a golden encoder, whose words the texts do not have.
+# It has the shape of a golden encoder, whose words the texts do not have.
 expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out encoder.wisp --dataset made-up
 sed 's/negative/bad/; s/positive/good/' texts.tsv >classes.tsv
 while read -r name options; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every function, field and constant of the public headers is explained, and Doxygen reads it without a warning.
-#   tests/reference.sh     exits 77 where there is no Doxygen (tools/dev site installs it)
+#   tests/reference.sh     exits 77 if there is no Doxygen (tools/dev site installs it)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 command -v doxygen >/dev/null || { echo "not checked: there is no doxygen (tools/dev site installs it)"; exit 77; }
@@ -15,7 +15,7 @@ for name in wisp_model_open wisp_model_open_memory wisp_plan_life wisp_text_open
   grep -qr ">$name<" "$work/xml" || fail "the reference lacks $name"
 done
 
-# A field and a function that nobody explains are seen.
+# A field and a function without an explanation are noticed.
 mkdir -p "$work/tree/tools"
 cp -r ports "$work/tree" && cp -r tools/site "$work/tree/tools"
 unexplained() {  # NAME SED FILE

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The files of a release (tools/release): what they hold, that an app is built with them, and that they are the same
-# bytes when they are made twice.
+# The files of a release (tools/release): their contents, an app that is built with them, and equal bytes when they are
+# made twice.
 #   tests/release.sh BUILD_FOLDER          source archive, amalgamation, and Debian's packages out of that build
 #   tests/release.sh BUILD_FOLDER --all    everything that can be made here, built twice in two folders
-# It is the commit that is tested: what is not committed is left out, but for tools/release itself.
+# The commit is tested: uncommitted changes are left out, except for those of tools/release itself.
 . "$(dirname "$0")/shell.sh"
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
 export PATH=/usr/bin:/bin:$PATH
@@ -27,7 +27,7 @@ fi
 (cd made && sha256sum --quiet --strict -c SHA256SUMS) >err 2>&1 || fail "SHA256SUMS: $(head -c 300 err)"
 [ "$(wc -l <made/SHA256SUMS)" = "$(($(ls made | wc -l) - 1))" ] || fail "SHA256SUMS names other files than there are: $(ls made)"
 
-# The sources are the commit's, and nobody's.
+# The sources are the commit's, and owned by nobody.
 source_archive=made/wisp-$version-source.tar.gz
 tar -tzf $source_archive | grep -v '/$' | sort >listed
 git -C "$root" ls-tree -r --name-only HEAD | sed "s:^:wisp-$version/:" | sort | diff - listed >err || fail "the source archive: $(head -n 5 err)"
@@ -40,7 +40,7 @@ tar -xzf "made/wisp-$version-amalgamation.tar.gz"
 [ "$(ls "wisp-$version-amalgamation" | paste -sd' ')" = "LICENSE NOTICE.md wisp.cc wisp.h wisp.hpp" ] ||
   fail "the amalgamation has $(ls "wisp-$version-amalgamation" | paste -sd' ')"
 
-# A project takes the archive by FetchContent, and no other bytes in its place.
+# A project takes the archive by FetchContent, and refuses other bytes.
 mkdir embed && cp "$root"/tests/consumer/{embed/CMakeLists.txt,app.c} embed
 fetch() { cmake -S embed -B fetched -G Ninja -DARCHIVE="$work/$source_archive" -DSHA256="$1" -DCOMPONENT=runtime >out 2>&1; }
 fetch "$(sed -n 's/ .*-source\.tar\.gz$//p' made/SHA256SUMS)" && ninja -C fetched CMakeFiles/app.dir/app.c.o >out 2>&1 ||
@@ -48,7 +48,7 @@ fetch "$(sed -n 's/ .*-source\.tar\.gz$//p' made/SHA256SUMS)" && ninja -C fetche
 rm -rf fetched
 fetch "$(printf '0%.0s' {1..64})" && fail "FetchContent takes an archive of another checksum"
 
-# Debian's packages: what they say, what lintian says, and an app that is built with what they hold.
+# Debian's packages: their statements, lintian's output, and an app that is built with their contents.
 said() { dpkg-deb -f "made/$1_$version-1_$(dpkg --print-architecture).deb" "$2"; }
 packages="libwisp-runtime0 libwisp-text0 libwisp0 libwisp-dev wisp-tools"
 for package in $packages; do
@@ -93,7 +93,7 @@ done
 [ "$(installed/usr/bin/wisp --version)" = "wisp $version" ] || fail "the packaged program is $(installed/usr/bin/wisp --version)"
 expect 0 "" installed/usr/bin/wisp recommend --model installed/usr/share/wisp/models/cafe.wisp --history tea-mint
 
-# The wheel, where it was made, of the source distribution.
+# The wheel, if it was made, comes from the source distribution.
 for wheel in made/*.whl; do
   [ -e "$wheel" ] || continue
   python=${WISP_PYTHON:-$root/build/python}/bin/python
@@ -121,7 +121,7 @@ differs "the members are equal, packed otherwise"
 rm other/"$deb"
 differs "only the first has $deb"
 
-# What is no release is refused in a sentence, and nothing is removed.
+# An incomplete release is refused in a sentence, and nothing is removed.
 refused() {  # SENTENCE OPTIONS...
   expect 1 "$@"
 }

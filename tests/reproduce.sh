@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# wisp reproduce and tools/reproduce/draw.py from outside: a tiny table on synthetic data, run, resumed, damaged, drawn.
+# wisp reproduce and tools/reproduce/draw.py: a tiny table on synthetic data, run, resumed, damaged, drawn.
 #   tests/reproduce.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 mkdir tmp
 export TMPDIR=$work/tmp PYTHONDONTWRITEBYTECODE=1
-# holds FILE FILTER: a Python expression over `j`, the list of the file's lines parsed, that must hold
+# holds FILE FILTER checks a Python expression over `j`, the list of the file's parsed lines.
 holds() { python3 -c "import json,sys; j=[json.loads(l) for l in open('$1')]; sys.exit(0 if ($2) else 1)" || fail "$2 does not hold: $(head -c 300 "$1")"; }
 lines() { [ "$(wc -l <r.jsonl)" -eq "$1" ] || fail "$2: $(wc -l <r.jsonl) lines, expected $1"; }
 
-# The tables that are shipped: every cell's recipe is read and checked.
+# The shipped tables: every cell's recipe is read and checked.
 for table in "$root"/models/reproduce/*.json; do
   name=$(basename "$table" .json)
   (cd "$root" && "$wisp" reproduce "$name" --list --json) >out 2>err || fail "$name: $(head -c 300 err)"
@@ -33,7 +33,7 @@ cat >tiny.json <<'END'
             "bench": {"what": "clipping", "method": "phantom", "items": 50, "batch": 8, "length": 10, "repeats": 2}}]}
 END
 
-# What is refused before anything is run.
+# These are refused before anything is run.
 run=("$wisp" reproduce tiny.json --data log.txt --out r.jsonl --threads 1)
 expect 2 "private/4, not private/none, private/speed" "${run[@]}" --cell private/5
 expect 2 "no-such-table" "$wisp" reproduce no-such-table --list
@@ -75,7 +75,8 @@ expect 2 "a-folder" "$wisp" reproduce tiny.json --data log.txt --out a-folder
 [ ! -s out ] || fail "an --out that is a folder was refused after a run"
 [ ! -e r.jsonl ] || fail "a refused run wrote results"
 
-# Data that the table does not declare public, or whose size it does not say, is charged as wisp train charges it: to the ledger that is named.
+# Data that the table does not declare public, or whose size it does not say, is charged as wisp train charges it: to
+# the named ledger.
 for own in 's/, "public": true//' 's/"users": 60, //'; do
   sed "$own" tiny.json >own.json
   expect 4 "its data is not declared public: --ledger is needed" "$wisp" reproduce own.json --data log.txt --out own.jsonl
@@ -88,7 +89,7 @@ holds own.jsonl '"ndcg@10" in j[0]["not_private"] and "planned_bytes" in j[0]["n
 expect 0 "" "$wisp" reproduce own.json --data log.txt --out own.jsonl --cell "not private/none" --seed 1
 expect 2 "runs on it are not charged" "$wisp" reproduce tiny.json --data log.txt --out r.jsonl --ledger own.ledger
 
-# One cell, then what is missing, then nothing.
+# One cell, then the missing ones, then nothing.
 expect 0 "" "${run[@]}" --cell private/4 --seed 2 --json
 holds out 'len(j) == 1 and j[0]["seed"] == 2'
 lines 1 "one run"
@@ -109,13 +110,13 @@ expect 0 "" "${run[@]}" --cell private/4 --seed 1
 lines 6 "a run again without --skip-done"
 [ -z "$(ls -A tmp)" ] || fail "temporary ledgers are left behind: $(ls tmp)"
 
-# Another recipe makes the old lines old.
+# With another recipe, the old lines no longer count.
 sed 's/1.2/1.3/' base.json >b && mv b base.json
 expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
 grep -q "private/4 .*0 of 2 done" out || fail "results of another recipe count as done: $(cat out)"
 sed 's/1.3/1.2/' base.json >b && mv b base.json
 
-# A run that is stopped leaves nothing.
+# A stopped run leaves nothing.
 sed 's/"epochs": 1/"epochs": 1000000/' base.json >long-base.json
 sed 's/"base.json"/"long-base.json"/; s/"tiny"/"long"/' tiny.json >long.json
 "$wisp" reproduce long.json --data log.txt --out long.jsonl --cell "not private/none" >out 2>err &
@@ -132,7 +133,7 @@ wait
 lines 18 "twelve at once"
 holds r.jsonl 'len({l["ndcg@10"] for l in j if l["row"] == "not private" and l["seed"] == 1}) == 1'
 
-# Cells that are measured. Those that differ in the method only are measured together; they need no data.
+# Measured cells. Those that differ only in the method are measured together; they need no data.
 cat >measured.json <<'END'
 {"name": "measured", "title": "Measured", "reference": "nobody", "data": {"label": "none"}, "metrics": [{"field": "step_seconds", "title": "Step"}],
  "plot": {"kind": "lines", "field": "step_seconds", "log": true},
@@ -159,7 +160,7 @@ expect 0 "" "${measured[@]}" --cell ghost/8
 holds m.jsonl 'len(j) == 6 and j[5]["row"] == "ghost" and j[5]["together"] != j[2]["together"]'
 expect 0 "" "$root/tools/reproduce/draw.py" --table measured.json --results m.jsonl --markdown m.md --svg m.svg
 
-# Perplexity of private draws.
+# The perplexity of private sampling.
 awk '{ print >(substr($1, 2) % 3 == 0 ? "public.txt" : "private.txt") }' log.txt
 cat >plain.json <<'END'
 {"name": "plain", "architecture": {"max_length": 20, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8},
@@ -254,7 +255,7 @@ texts = [e.text for e in kind("text")]
 assert {"Tiny <table>", "NDCG@10 (%)", "epsilon", "4", "none", "private", "not private", "published", "0"} <= set(texts), texts
 bars = [e for e in kind("rect") if float(e.get("height")) != 12]
 assert len(bars) == 2 and sum(e.get("class") == "error" for e in kind("path")) == 2
-# A bar is as high as its mean: both against the axis' first ticks.
+# A bar is as high as its mean: both are compared with the axis' first ticks.
 ticks = sorted((float(e.get("y")) - 4, float(e.text)) for e in kind("text") if e.get("text-anchor") == "end")
 (y1, v1), (y0, v0) = ticks[0], ticks[-1]
 values = [json.loads(l)["ndcg@10"] * 100 for l in open("drawn.jsonl") if '"not private"' in l]
@@ -275,7 +276,7 @@ expect 3 'has no "metrics"' "${draw[@]}" --table metricless.json --results drawn
 sed 's/"recipe":"[0-9a-f]*"/"recipe":"older"/' r.jsonl | head -n 1 | cat - r.jsonl >mixed.jsonl
 expect 0 "1 lines of an older recipe or model" "${draw[@]}" --results mixed.jsonl
 
-# Damage is named by its line, and nothing is added behind it.
+# Damage is named by its line, and nothing is appended to it.
 sed 's/"table":"tiny"/"table":"tinier"/' r.jsonl >other.jsonl
 expect 3 "line 1: it belongs to another table" "$wisp" reproduce tiny.json --list --out other.jsonl
 expect 3 "line 1: it belongs to another table" "${draw[@]}" --results other.jsonl

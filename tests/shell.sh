@@ -1,5 +1,5 @@
-# What the shell tests share. Sourced by them with the build folder as $1: sets $build, $root and $wisp, and goes into a folder
-# of work that is gone at the end.
+# The common start of the shell tests. They source it with the build folder as $1: it sets $build, $root and $wisp, and
+# enters a temporary work folder.
 set -uo pipefail
 build=$(cd "${1:?the build folder is missing}" && pwd) || exit 2
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-# expect CODE WORD COMMAND...: exit code, and a word on standard error
+# expect CODE WORD COMMAND... checks the exit code, and a word on standard error.
 expect() {
   local code=$1 word=$2 got=0
   shift 2
@@ -17,7 +17,7 @@ expect() {
   [ "$got" -eq "$code" ] || fail "$* exited $got, expected $code: $(head -c 300 err)"
   [ -z "$word" ] || grep -q -- "$word" err || fail "$* did not say '$word': $(head -c 300 err)"
 }
-# json FILTER: a Python expression over the parsed output `j` that must hold
+# json FILTER checks a Python expression over the parsed output `j`.
 json() { python3 -c "import json,sys; j=json.load(open('out')); sys.exit(0 if ($1) else 1)" || fail "$1 does not hold: $(head -c 300 out)"; }
 # Ends the test: 1 if anything failed.
 finish() { [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The site of the documents: built without a warning, every link leads somewhere, and a browser reads and searches it.
-#   tests/site.sh     exits 77 where mkdocs, Doxygen or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
+#   tests/site.sh     exits 77 if mkdocs, Doxygen or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
 set -uo pipefail
 export PATH=/usr/bin:/bin:$PATH
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,7 +22,7 @@ grep -q "none that says that tools/site/build made it" "$work/said" || fail "a f
 [ -d "$work/foreign/docs" ] || fail "tools/site/build removed a folder that it did not make"
 python3 "$root/tests/site/page.py" "$work/site" || fail "the browser found fault with the site"
 
-# What is wrong is seen: a link, a place within a page, and what would be loaded from elsewhere.
+# Faults are noticed: a link, a place within a page, and a load from elsewhere.
 wrong() {  # WHAT HTML
   rm -rf "$work/broken"
   cp -r "$work/site" "$work/broken"
@@ -35,7 +35,7 @@ wrong "a place that is not there" '<a href="../c/#nowhere">x</a>'
 wrong "a script from elsewhere" '<script src="https://elsewhere.example/x.js"></script>'
 wrong "a font from elsewhere" '<style>@import "//elsewhere.example/x.css";</style>'
 
-# So is a document that links to no file, and one that docs/README.md does not name.
+# So are a document that links to a missing file, and one that docs/README.md does not name.
 refused() {  # WORD
   python3 "$root/tools/site/pages.py" "$work/tree" "$work/pages" "$work/mkdocs.yml" >"$work/said" 2>&1 && fail "$1: not refused"
   grep -q -- "$1" "$work/said" || fail "$1: not said: $(cat "$work/said")"

@@ -2,7 +2,8 @@
 # Every block of code in the documents is compiled, run or read, or named with a reason in tests/snippets/check.py. Each
 # test that they name exists, and none tells of the past.
 #   [WISP_PYTHON=ENVIRONMENT] [WISP_WASM=FOLDER] tests/snippets.sh BUILD_FOLDER
-# Default: build/python, which tools/dev python makes, and build/wasm. Without them programs of these languages are only read.
+# Default: build/python, which tools/dev python makes, and build/wasm. Without them programs of these languages are only
+# read.
 . "$(dirname "$0")/shell.sh"
 export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1  # Debian's Python, which has its selenium
 command -v node >/dev/null || { echo "not checked: there is no node (tools/dev wasm installs it)"; exit 77; }
@@ -13,7 +14,7 @@ cp "$root/models/cafe.wisp" .
 cp "$root/models/cafe.wisp" models
 check "$root" || fail "blocks of the documents do not hold"
 
-# What is wrong is seen: one document of each kind of fault. Programs are read alone here.
+# Faults are noticed: one document has each kind of fault. Programs are only read here.
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf tree.tar && mkdir tree && tar -C tree -xf tree.tar && git -C tree init -q
 wrong() {  # SENTENCE TEXT
   printf '%b' "$2" >tree/wrong.md

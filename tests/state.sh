@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The library has no global state: what it can write to beside its callers' memory is the list of tests/abi/state.txt,
-# where each variable has its reason.
+# The library has no global state: tests/abi/state.txt lists all memory that it can write to beside its callers', where
+# each variable has its reason.
 #   tests/state.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 list=$root/tests/abi/state.txt
@@ -8,7 +8,8 @@ command -v objdump >/dev/null || { echo "objdump is missing (Debian: binutils)";
 sed 's/ | .*//' <(grep -v '^#' "$list") | sort >named
 grep -v '^#' "$list" | grep -vE '^[^ ]+ \| .{10,}' && fail "tests/abi/state.txt: these lines are not 'name | reason'"
 
-# variables LIBRARY: the names without arguments, template's types, unnamed namespaces and what compilers put there.
+# variables LIBRARY prints the names without arguments, template's types, unnamed namespaces and the compiler's
+# additions.
 variables() {
   objdump -tC "$1" | grep -E ' \.(data|bss|tdata|tbss)	' | sed -E 's/^.*	[0-9a-f]+ +//; s/^\.hidden //' |
     sed -E ':a; s/\[abi:[a-z0-9]+\]//; s/\(anonymous namespace\):://; s/<[^<>]*>//; s/ const(::|$)/\1/; s/\([^()]*\)//; ta' |
@@ -31,7 +32,7 @@ if grep -q '^WISP_XNNPACK:.*=ON' "$build/CMakeCache.txt" && grep -q '^CMAKE_CXX_
   [ ! -s gone ] || fail "tests/abi/state.txt names these, and no library has them: $(paste -sd ' ' gone)"
 fi
 
-# A variable that a program could leave something in is seen.
+# A variable in which a program could leave something is noticed.
 printf 'namespace wisp { int last_user; extern "C" int wisp_next() { return ++last_user; } }\n' >planted.cc
 g++ -shared -fPIC planted.cc -o planted.so && variables planted.so | comm -23 - named | grep -qx 'wisp::last_user' ||
   fail "a planted variable is not seen: $(variables planted.so | head -3)"

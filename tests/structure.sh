@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The shape of the house: who includes whom, what the library never does, how long files are.
+# The shape of the tree: who includes whom, what the library never does, how long files are.
 #   tests/structure.sh [ROOT]     prints every breach; exits 1 if there is one
 set -uo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -11,8 +11,8 @@ sources() {  # FOLDER... [-maxdepth N]
   find "$@" \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' -o -name '*.c' \) -not -path '*/generated/*' 2>/dev/null | sort
 }
 
-# folder -> what its files may include of ours, as an extended regular expression. With `top`, files below its folders are
-# left to arrows of their own.
+# Maps a folder to our files that it may include, as an extended regular expression. With `top`, files below its folders
+# have rules of their own.
 check_arrows() {
   local folder=$1 allowed=$2 depth=${3:-} file include
   while read -r file; do
@@ -51,48 +51,48 @@ check_arrows ports/python 'ports/python/'
 check_arrows ports/wasm 'ports/c/'
 check_arrows ports/android 'ports/android/'
 
-# The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves tests alone.
+# The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves only tests.
 while read -r hit; do breach "in the library: $hit"; done < <(
   sources runtime kernels | grep -v '^kernels/cuda/emulate/' | xargs grep -nE '\b(printf|fprintf|puts|abort|exit|_exit|std::cout|std::cerr|throw)\b *[(;<"]' |
     grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')
-# What not every system has, or not with the same promise, is asked for in one place.
+# Functions that not every system has, or not with the same promise, are called in one place.
 uneven='\b(fsync|fdatasync|sync_file_range|getentropy|getrandom|renameat2|O_TMPFILE)\b *[(|;,]'
 while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entropy.h have this for every system: $hit"; done < <(
   sources runtime ports/c | grep -vE '^runtime/(core/sync|privacy/noise/entropy)\.h$' | xargs grep -nE "$uneven" | grep -vE "//.*$uneven")
-# Text leaves the program without what a terminal acts on, and JSON with escapes for that.
+# Text leaves the program without characters that a terminal acts on, and JSON escapes them.
 while read -r hit; do breach "tools/wisp/output.h prints: $hit"; done < <(
   sources tools/wisp | grep -vE '^tools/wisp/output\.cc$' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
 while read -r hit; do breach "tools/wisp/output.h writes JSON: $hit"; done < <(
   sources tools/wisp | grep -vE "^tools/wisp/output\.cc$" | xargs grep -nE "dump\([^()]*\)(\.c_str\(\)\);|.*\\\\n)")
-# Other programs call the library too: it names a setting as C does, between grave accents, and tools/wisp/option_names.cc has
-# the program's option for each.
+# Other programs call the library too, so it names a setting as C does, between grave accents;
+# tools/wisp/option_names.cc has the program's option for each.
 while read -r hit; do breach "the library names an option of the program: $hit"; done < <(
   sources runtime ports/c | xargs grep -nE '"[^"]*--[a-z]' | grep -vE '(//|/\*).*--[a-z]')
 while read -r setting; do
   grep -qF "$setting" tools/wisp/option_names.cc || breach "tools/wisp/option_names.cc has no option for $setting"
 done < <(sources runtime | xargs sed 's://.*$::' | grep -oE '`[a-z_]+`' | sort -u)
-# One door to SQLite's files, which refuses planted journals.
+# All SQLite files are opened in one place, which refuses planted journals.
 while read -r hit; do breach "runtime/sqlite/open.h opens every database: $hit"; done < <(
   sources runtime kernels ports tools | grep -vE '^runtime/sqlite/open\.(cc|h)$' | xargs grep -nE '\bsqlite3_(open(16|_v2)?|vfs_register)\b *[(;]|\bATTACH\b|VACUUM INTO')
 # Browsers, Apple's systems and Android compile the library with LLVM's C++ library, whose old versions lack these.
 while read -r hit; do breach "LLVM's C++ library of Debian 12 lacks this: $hit"; done < <(
   sources runtime kernels ports/c | xargs grep -nE 'std::(ranges|views|format|jthread|stop_token|source_location|atomic_ref)\b' | grep -v '//.*std::')
-# An app's language changes no number and no sentence. The emulator and the GPU's sentences have no numbers of that kind.
+# An app's language changes no number and no sentence. The sentences of the emulator and the GPU have no such numbers.
 asks_locale='\b(v?s?n?f?printf|strto(d|f|ld)|ato[fi]|sto(f|d|ld)|strerror(_r|_l)?|strftime|is(al(pha|num)|digit|space|upper|lower|punct|print|xdigit|w[a-z]+)|to(lower|upper)|setlocale|localeconv|strcoll|strxfrm|[a-z]+_category\(\)\.message|dlerror|[io]?f?stringstream|[io]fstream|std::locale|put_time|get_time) *[({< ]'
 while read -r hit; do breach "asks the program's locale; runtime/core has decimal.h, date.h, reason.h and text.h for this: $hit"; done < <(
   sources runtime kernels ports/c | grep -vE '^(runtime/core/(decimal\.h|reason\.cc)|kernels/cuda/(emulate|gpu)/.*|kernels/module/module\.cc|ports/c/example\.c)$' |
     xargs grep -nE "$asks_locale" | grep -vE "//.*$asks_locale|utf8proc_to(lower|upper)")
-# What a layer or a gradient sink computes lies in a device's memory: ops alone read and write it. Where records enter, the host
-# writes where they lie (GraphBase::Enter, and Classifier's one row a record); key_value_cache.h looks at sizes; constants.cc
-# makes what is then copied in.
+# The results of a layer or a gradient sink lie in a device's memory: only ops read and write it. The host writes record
+# data where they lie (GraphBase::Enter, and Classifier's one row per record); key_value_cache.h looks at sizes;
+# constants.cc makes data that is then copied in.
 touches='std::(mem(set|cpy|move)|copy(_n)?|fill(_n)?|transform|accumulate|inner_product|iota|(max|min)_element|exp|expm1|log|log1p|tanh)\('
 entering='^runtime/layers/(graph_base\.cc:[0-9]+:.*std::copy\(\(record\.|classifier\.cc:[0-9]+:.*std::iota\(context\.buffers\.host\[one_each_\]|constants\.cc:|key_value_cache\.h:[0-9]+:.*std::max_element\(sizes_)'
 while read -r hit; do breach "on the host, not an op: $hit"; done < <(
   sources runtime/layers runtime/gradients | xargs grep -nE "$touches" | grep -vE "//.*$touches" | grep -vE "$entering")
-# Where weights of several models are mixed, the result names what each of them learned from (runtime/model/provenance.h). What
-# `wisp compress` reads twice it compares.
+# A result that mixes weights of several models names what each of them learned from (runtime/model/provenance.h). `wisp
+# compress` reads two models only to compare them.
 while read -r file; do
   [ "$file" = tools/wisp/cmd_compress.cc ] || [ "$(grep -cE '\b(AllWeights|ContentsOf|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
     breach "$file reads weights more than once and writes a model: take both from a Mixture"
@@ -100,9 +100,9 @@ done < <(sources runtime ports/c tools/wisp | grep -vE '^(runtime/model|tools/wi
 while read -r hit; do breach "provenance is joined, never set (JoinProvenance): $hit"; done < <(
   sources runtime ports/c tools/wisp | grep -v '^runtime/model/' |
     xargs grep -nE '(\.|->)provenance *(=[^=]|\.(assign|insert|erase|clear|resize|pop_back|swap)\()' | grep -v '= JoinProvenance(')
-# Items are ranked in one place, runtime/core/served_list.h, from which serving, evaluation and judging take their lists. No
-# other file decides what is seen, or orders by scores; those named here order tokens, draws, statistics or the rows of a
-# method, and judge no list of items.
+# Items are ranked in one place, runtime/core/served_list.h, from which serving and evaluation take their lists. No
+# other file decides which items are seen, or orders by scores. The files named here order tokens, samples, statistics
+# or the rows of a method, and rank no list of items.
 ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/wisp/bench/bench_ops_cases\.cc)$'
 not_lists='^(runtime/decoding/(audit_decoding|draw_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/exchange/tokenizer_image\.cc|tools/wisp/cmd_(bench|classify)\.cc)$'
 orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
@@ -113,10 +113,10 @@ while read -r file; do
   [[ $file =~ $not_lists ]] && continue
   grep -qE "$orders" <<<"$code" && grep -qiE '\bscores?_?\b' <<<"$code" && breach "$file orders by scores: runtime/core/served_list.h does"
 done < <(sources runtime ports/c tools)
-# Whether lists hold items of the history is the model's word (ModelLists); only a call that serves a person may differ.
+# The model says if lists hold items of the history (ModelLists); only a call that serves a person may differ.
 while read -r file; do breach "$file chooses what lists hold: what is tested and judged is what the model says"; done < <(
   sources runtime/train runtime/personalise | xargs grep -l 'SeenItems')
-# CMakeLists.txt reads this mark in first lines alone.
+# CMakeLists.txt reads this mark only in first lines.
 while read -r hit; do breach "the mark for speed is no first line of a .cc file: $hit"; done < <(
   sources runtime kernels ports tools | xargs grep -n '^// Built for speed' /dev/null | grep -vE '\.cc:1:// Built for speed: .*\.$')
 while read -r lines file; do

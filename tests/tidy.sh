@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What clang-tidy finds by .clang-tidy: nothing may be left.
-#   tests/tidy.sh BUILD_FOLDER             the sources that the last commit and the work tree change, without the analyzer
+# Runs clang-tidy with .clang-tidy: it must find nothing.
+#   tests/tidy.sh BUILD_FOLDER             the sources that the last commit and the work tree change, without the
+# analyzer
 #   tests/tidy.sh BUILD_FOLDER FILE...     these
 #   tests/tidy.sh BUILD_FOLDER --all       everything, with the analyzer: an hour and a half on two cores
-# A header is looked at through the source of its name, or else through one that includes it.
-# Prints what it finds; exits 1 if that is something or clang-tidy fails, 2 for wrong arguments, 77 where it cannot look.
+# A header is checked through the source of its name, or else through one that includes it. Prints the findings; exits 1
+# if there are any or clang-tidy fails, 2 for wrong arguments, 77 if it cannot check.
 set -uo pipefail
 build=$(cd "${1:?the build folder is missing}" && pwd) || exit 2
 shift
@@ -14,22 +15,22 @@ clang-tidy --version 2>/dev/null | grep -q 'version 14\.' ||
   { echo "not checked: there is no clang-tidy 14 (tools/dev setup installs Debian's)"; exit 77; }
 git rev-parse --git-dir >/dev/null 2>&1 || { echo "not checked: this is no checkout of git"; exit 77; }
 
-# The same build with one command a source: batches have one for several.
+# Makes the same build with one command for each source: batches have one for several.
 mapfile -t options < <(sed -nE 's/^((WISP_[A-Z]+|CMAKE_BUILD_TYPE|CMAKE_C(XX)?_COMPILER|CMAKE_TOOLCHAIN_FILE):[A-Z]+=.+)$/-D\1/p' "$build/CMakeCache.txt")
 cmake -S . -B "$build/each" -G Ninja "${options[@]}" -DWISP_UNITY=OFF >/dev/null || { echo "$build/each cannot be configured"; exit 1; }
 build=$build/each
 commands=$build/compile_commands.json
-# What this build compiles, one path a line.
+# Lists the sources that this build compiles, one path on each line.
 compiled=$(sed -nE "s|^ *\"file\": \"$PWD/(.*)\",?$|\1|p" "$commands" | sort -u)
 is_compiled() { grep -qxF "$1" <<<"$compiled"; }
-# The source through which a file is looked at; nothing where there is none.
+# source_of FILE prints the source through which a file is checked; nothing if no source includes it.
 source_of() {
   local file=$1 source level=$1
   if [[ $file == *.h ]]; then
     file=${1%.h}.cc
     for _ in 1 2 3; do
       is_compiled "$file" && break
-      # Who includes it, or who includes these.
+      # Finds the files that include it, or that include these.
       level=$(printf '"%s"\n' $level | git grep -lF -f - -- '*.h' '*.cc')
       for source in $level; do
         is_compiled "$source" && file=$source && break

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CMakeLists.txt says the version. Whatever else says one says the same.
+# CMakeLists.txt says the version. Every other place that names one agrees.
 #   tests/version.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 version=$(sed -n 's/^project(wisp VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
@@ -25,16 +25,16 @@ print(version().decode())' "$library")"
 done
 [ -n "$cross" ] || [ ! -x "$wisp" ] || same "wisp --version" "$("$wisp" --version | sed 's/^wisp //')"
 
-# What is installed.
+# The installed files.
 for file in "$build"/ports/cmake/*.pc; do same "$(basename "$file")" "$(sed -n 's/^Version: //p' "$file")"; done
 same wisp-config-version.cmake "$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")$/\1/p' "$build/ports/cmake/wisp-config-version.cmake")"
-# An app asks for the part of it that tells compatible versions apart.
+# An app asks for the part of the version that identifies compatible versions.
 while IFS=: read -r file said; do
   same "$file, which asks for $said," "$said${version#"${version%.*}"}"
 done < <(cd "$root" && grep -roE 'find_package\(wisp [0-9.]+' --include=*.md --include=*.cmake --include=CMakeLists.txt docs ports tests/consumer |
   sed 's/find_package(wisp //')
 
-# The ports, by what reads the version there.
+# The ports, by the programs that read the version there.
 "$root/tools/amalgamate/amalgamate" made >out 2>err || fail "tools/amalgamate: $(head -c 300 err)"
 same "wisp.cc, made by tools/amalgamate," "$(sed -n 's/^#define WISP_VERSION "\(.*\)"$/\1/p' made/wisp.cc)"
 same "the first line of that" "$(sed -n '1s/^.. wisp \([0-9.]*\),.*/\1/p' made/wisp.cc)"

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The port to WebAssembly: built, held against the native library, and its page used as a person would, killed in the middle too.
-#   tests/wasm.sh BUILD_FOLDER     exits 77 where Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures of the page
+# The port to WebAssembly: built, compared with the native library, and its page used as a person would, also killed in
+# the middle.
+#   tests/wasm.sh BUILD_FOLDER     exits 77 if Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
+# of the page
 . "$(dirname "$0")/shell.sh"
 for program in emcmake esbuild node chromium chromedriver; do
   command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What programs that were compiled against the C interface rely on, as lines of text.
+"""Lists as lines of text what programs compiled against the C interface rely on.
 
     interface.py program DIR > p.c && cc -I DIR p.c -o p && ./p     # the lines of the headers in DIR
-    interface.py compare RECORDED NOW                               # whether programs of the first work with the second
+    interface.py compare RECORDED NOW  # checks that programs of the first work with the second
 
 A line is a constant and its value; a function or a type of functions and its declaration; a struct, its size and
 alignment; or a field, its offset, size and type. pycparser reads the headers (Debian: python3-pycparser), and the
@@ -28,7 +28,8 @@ def headers_of(folder):
 
 
 def parse(folder):
-    """The declarations of the headers; those of the C library are STANDARD, whose sizes nothing here depends on."""
+    """Returns the declarations of the headers; those of the C library are STANDARD, whose sizes nothing here depends
+    on."""
     with tempfile.TemporaryDirectory() as work:
         for name in ("stddef.h", "stdint.h"):
             (Path(work) / name).write_text("")
@@ -83,7 +84,7 @@ def lines_of(path):
 
 
 def key(line):
-    """What a line is about: a function's name is the last word before its arguments."""
+    """Returns the subject of a line: a function's name is the last word before its arguments."""
     kind, rest = line.split(" ", 1)
     if kind in ("function", "callback"):
         return kind, re.search(r"(\w+)\)?\(", rest).group(1)
@@ -98,7 +99,7 @@ def compare(recorded_path, now_path):
     for line in recorded:
         k = key(line)
         new = now.get(k)
-        if new == line or (k[0] == "field" and k[1].endswith(".not_read")):  # room that got a use
+        if new == line or (k[0] == "field" and k[1].endswith(".not_read")):  # reserved space that is used now
             continue
         if new is None:
             failures.append(f"missing: {line}")

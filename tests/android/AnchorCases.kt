@@ -11,7 +11,7 @@ import kotlin.concurrent.thread
 /** Keys as the device's store has them: what is deleted is gone. */
 class MemoryKeys : KeyRing {
     val keys = ConcurrentHashMap<String, SecretKey>()
-    var failing: String? = null // the call that fails, as a process that ends there
+    var failing: String? = null  // this call fails, as in a process that ends there
 
     override fun create(alias: String): SecretKey {
         if (failing == "create") throw IOException("no key")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Package.swift says, held to the folder that it lies in, and as the commands that SwiftPM would run.
+"""Checks Package.swift against the folder that it lies in, and prints it as the commands that SwiftPM would run.
 
 package.py check FOLDER                 every path that is listed is there, every source is in a target; no flags
 package.py flags FOLDER TARGET          the options that a target's sources are compiled with, one a line

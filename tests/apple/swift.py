@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Swift sources use of the C interface, held to what the headers say: no Swift compiler is needed.
+"""Checks the uses of the C interface in Swift sources against the headers, without a Swift compiler.
 
     swift.py LAYOUT FILE.swift...      LAYOUT: what tests/abi/interface.py writes of the headers
 
@@ -28,19 +28,19 @@ def layout(path):
             arguments[name] = 0 if inside == "void" else inside.count(",") + 1
         elif kind == "callback":
             names.add(re.search(r"\(\*(\w+)\)", rest)[1])
-        # Enums are known by what functions and fields say of them.
+        # Enums are known from functions and fields that use them.
         names.update(re.findall(r"\b(wisp_\w+)", rest))
     return names | set(arguments), fields, arguments
 
 
 def without_comments(text):
-    """Comments and the words of texts are blanked; what is computed within a text stays."""
+    """Blanks comments and the words of texts; code within a text stays."""
     text = re.sub(r"//[^\n]*", "", text)
     return re.sub(r'"(?:\\\(|\\.|[^"\\\n])*"', lambda m: " ".join(re.findall(r"\\\(([^)]*)\)", m[0])) or '""', text)
 
 
 def number_of_arguments(text, at):
-    """Of a call whose opening parenthesis is at `at`."""
+    """Returns the arguments of a call whose opening parenthesis is at `at`."""
     depth, commas, empty = 0, 0, True
     for c in text[at:]:
         if c in "([{":

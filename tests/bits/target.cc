@@ -1,5 +1,5 @@
-// Loaded before the program: it then finds only the instruction sets up to the one that WISP_TARGETS names (as Highway
-// calls it). "list" names what this processor has and the program is built for.
+// Preloaded, it makes the program find only the instruction sets up to the one that WISP_TARGETS names (in Highway's
+// names). "list" names those that this processor has and the program is built for.
 #include <hwy/targets.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Choice {
     for (int64_t left = supported & kBuiltFor; left != 0; left &= left - 1) {
       const int64_t target = left & -left;
       if (std::strcmp(wanted, "list") == 0) std::fprintf(stderr, "target: %s\n", hwy::TargetName(target));
-      // A lower bit is a better target: this one and all that are worse.
+      // A lower bit is a better target: this keeps the wanted one and all worse ones.
       if (std::strcmp(wanted, hwy::TargetName(target)) == 0) hwy::SetSupportedTargetsForTest(supported & ~(target - 1));
     }
   }

@@ -1,11 +1,11 @@
-// What makes the tests of kernels/cuda run on a GPU: its module in place of the emulated table. Linked into the
-// programs gpu_*. WISP_CUDA_MODULE names the module; by default it is libwisp_cuda.so beside the program.
+// Runs the tests of kernels/cuda on a GPU: its module replaces the emulated table. It is linked into the programs
+// gpu_*. WISP_CUDA_MODULE names the module; by default it is libwisp_cuda.so beside the program.
 //
 // The op suite hands ops the memory of its own vectors. So there (WISP_TEST_SHARES_MEMORY) everything that a test
-// allocates lies in memory that the GPU reaches too, and what an op asks for has run when it returns. The host must not
-// touch that memory while the GPU works (Jetson): the op suite has one thread. Tests of graphs and runs keep the two
-// memories apart, as programs do.
-// The emulator's module passes as well: it ends where an op gets any other memory.
+// allocates lies in memory that the GPU reaches too, and an op has run when it returns. The host must not touch that
+// memory while the GPU works (Jetson), so the op suite has one thread. Tests of graphs and runs keep the two memories
+// apart, as programs do.
+// The emulator's module passes as well: it ends if an op gets any other memory.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +26,7 @@ constexpr int kSkipped = 77;
 
 struct Arena {
   char *begin = nullptr, *next = nullptr, *end = nullptr;
-  void* free[kClasses] = {};  // of blocks of 2^i bytes: lists
+  void* free[kClasses] = {};  // free lists of blocks of 2^i bytes
   const KernelModule* module = nullptr;
   bool opening = false;
   std::recursive_mutex mutex;
@@ -74,7 +74,7 @@ const KernelModule& TheModule() {
 
 #ifdef WISP_TEST_SHARES_MEMORY
 
-// Blocks of powers of two, their class in front of them; freed ones are used again.
+// Blocks have the size of powers of two, with their class in front of them; freed ones are used again.
 void* Allocate(size_t bytes) {
   Arena& arena = TheArena();
   const std::lock_guard lock(arena.mutex);
@@ -117,7 +117,7 @@ void operator delete(void* block, size_t) noexcept { Release(block); }
 void operator delete[](void* block, size_t) noexcept { Release(block); }
 #endif
 
-// Nothing is destroyed at the end: the driver may be gone before the last of it.
+// Nothing is destroyed at the end, because the driver may be gone before.
 int main(int argc, char** argv) {
   (void)TheModule();
   ::testing::InitGoogleTest(&argc, argv);

@@ -1,5 +1,5 @@
-# The reader of ELF files itself: files that are wrong in one way each, made by this machine's compiler, are refused for
-# that and for nothing else. Sourced by tests/elf.sh, in the folder of work.
+# Tests the reader of ELF files. This machine's compiler makes files that are wrong in one way each, and each must be
+# refused for that and nothing else. Sourced by tests/elf.sh, in the work folder.
 machine=$(uname -m)
 case $machine in
   x86_64) name=x86-64 page=4096 marks=-fcf-protection=full no_marks=-fcf-protection=none ;;
@@ -88,7 +88,8 @@ program -no-pie -fno-pie && wrong "it lies at a fixed address"
 program -Wl,--export-dynamic-symbol=f && wrong "it shows, and the table does not have, f"
 rm crafted/program
 
-# Bytes of a good library, changed. `patch OFFSET_EXPRESSION BYTES`, where `header(KIND)` is where a segment's begins.
+# Changes bytes of a good library. In `patch OFFSET_EXPRESSION BYTES`, `header(KIND)` is the beginning of a segment's
+# header.
 patch() {
   library
   python3 - "$@" <<'PYTHON'
@@ -116,7 +117,7 @@ patch 60 0000 && wrong "it has no section of dynamic symbols"
 library && mv crafted/lib.so crafted/unknown.so && wrong "the table does not know it"
 rm crafted/unknown.so
 wrong "there is no ELF file in crafted"
-# Cut anywhere, and with any byte changed, it is refused with a sentence or read: nothing else.
+# Cut anywhere, or with any byte changed, it is read or refused with a sentence.
 library
 python3 - "$root/tools/elf" <<'PYTHON' || fail "a damaged file is not refused with a sentence"
 import random, sys

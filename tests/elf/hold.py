@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds ELF files to a table: what they show and need, how they are protected, how large they are.
+"""Checks ELF files against a table: what they show and need, how they are protected, how large they are.
 
     tests/elf/hold.py [OPTION...] FILE_OR_FOLDER...    of a folder every program and library, at any depth
       --table FILE    default: tests/elf.json, which says what its words mean
@@ -26,8 +26,8 @@ FORTIFIED = re.compile(r"__(?!stack_)\w+_chk$")
 
 
 def functions_of(library):
-    """The functions of libwisp, libwisp-text or libwisp-runtime: those of the record of the interface, each in the
-    libraries that the headers name above it."""
+    """Returns the functions of libwisp, libwisp-text or libwisp-runtime: those in the record of the interface, each
+    in the libraries that the headers name above it."""
     record = (ROOT / "tests/abi/lp64.txt").read_text()
     recorded = set(re.findall(r"^function .*?\b(wisp_\w+)\(", record, re.MULTILINE))
     parts = {}
@@ -79,7 +79,7 @@ def wrong_names(elf, entry, table, options):
 
 
 def wrong_protection(elf, hardened):
-    """What a loaded file must have, first in any build, then in a hardened one."""
+    """Checks the requirements of a loaded file, first those of any build, then those of a hardened one."""
     if elf.kind == "fixed":
         yield "it lies at a fixed address"
     if elf.executable_stack:
@@ -120,7 +120,7 @@ def wrong_layout(elf, entry, table):
 
 
 def hold(path, table, options, hardened):
-    """The lines to print, and whether all is as the table says."""
+    """Returns the lines to print, and True if all agrees with the table."""
     matching = [e for e in table["files"] if re.fullmatch(e["name"], path.name)]
     if not matching:
         return [f"FAILED: {path}: the table does not know it; add it to tests/elf.json"], False

@@ -1,5 +1,5 @@
-// What the fuzz targets of the C interface share: structs of any size with guards behind them, the check that code and
-// sentence agree, small models, and the loop that makes calls of bytes.
+// Helpers of the fuzz targets of the C interface: structs of any size with guards after them, the check that code and
+// sentence agree, small models, and the loop that turns bytes into calls.
 //
 //   class Machine : wisp::fuzz::Caller { ... void Call(Input& input); };
 //   return wisp::fuzz::CallAll<Machine>(folder, data, size);
@@ -24,7 +24,7 @@ namespace wisp::fuzz {
 inline constexpr int kMostCalls = 40;
 inline constexpr uint32_t kItems = 6;
 
-// A struct of the interface with room behind it, as a newer caller would have.
+// A struct of the interface with space after it, as a newer caller would have.
 template <class T>
 struct Sized {
   T options = WISP_INIT(T);
@@ -49,7 +49,7 @@ void Resize(Sized<T>& sized, Input& input) {
   if (choice > 250) sized.behind[input.Byte() % sized.behind.size()] = 1;
 }
 
-// A result in any size; what lies behind the size that the caller gave stays as it was.
+// A result in any size; bytes after the caller's size must stay unchanged.
 template <class T>
 class Filled {
  public:
@@ -76,7 +76,7 @@ class Filled {
   bool null_ = false;
 };
 
-// Any number in an enum's field; mostly one from 0 to `most`.
+// Puts any number into an enum's field; mostly one from 0 to `most`.
 template <class Enum>
 void Choose(Enum& field, int32_t most, Input& input) {
   const uint8_t byte = input.Byte();
@@ -86,7 +86,7 @@ void Choose(Enum& field, int32_t most, Input& input) {
 
 class Caller {
  protected:
-  // The code and the sentence agree.
+  // Requires that the code and the sentence agree.
   wisp_code Held(wisp_code code) {
     Require(code == error_.code, "the code that is returned is the error's");
     if (code != WISP_OK)
@@ -107,14 +107,14 @@ class Caller {
   wisp_error error_{};
 };
 
-// With what SQLite keeps beside them.
+// Removes the files, and those that SQLite keeps beside them.
 inline void RemoveAll(const test::TemporaryFolder& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     for (const char* side : {"", "-wal", "-shm", "-journal"}) std::remove((folder / name + side).c_str());
   }
 }
 
-// Two small models with the same items: of public data, and without a guarantee.
+// Writes two small models with the same items: one of public data, and one without a guarantee.
 inline void WriteModels(const test::TemporaryFolder& folder) {
   const UniformArchitecture a{
       .num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};

@@ -1,6 +1,6 @@
 // The C interface as a state machine: bytes choose calls in any order, with handles that are open or NULL, structs of
-// any size, and arguments out of range. What the header asks of a caller is kept: handles live as long as what uses
-// them, lists are as long as said.
+// any size, and arguments out of range. It meets the header's requirements for callers: handles live as long as their
+// users, and lists are as long as stated.
 #include <algorithm>
 #include <cmath>
 
@@ -82,7 +82,7 @@ class Machine : wisp::fuzz::Caller {
     else
       Held(wisp_model_open_with(path, choice & 2 ? &how.options : nullptr, &model, &error_));
   }
-  // A recommender's models stay open as long as it.
+  // A recommender's models stay open as long as the recommender.
   void CloseAround(wisp_model*& model) {
     if (model != nullptr && (model == drawn_from_ || model == base_)) {
       wisp_private_recommender_close(recommender_);
@@ -121,7 +121,7 @@ class Machine : wisp::fuzz::Caller {
     (void)wisp_model_find_item(model, nullptr);
   }
 
-  // What both kinds of call take; the lists live in `lists`.
+  // Returns the options of both kinds of call; the lists live in `lists`.
   Sized<wisp_recommend_options> Options(Input& input, std::array<std::vector<int32_t>, 2>& lists) {
     Sized<wisp_recommend_options> o;
     const uint8_t choice = input.Byte();
@@ -199,7 +199,7 @@ class Machine : wisp::fuzz::Caller {
     const char* const names[] = {"synthetic", input.Byte() & 1 ? "events" : nullptr};
     o.options.public_datasets = names;
     o.options.num_public_datasets = input.Byte() % 3;
-    // Targets ask the accountant for seconds: rarely.
+    // Targets make the accountant work for seconds, so they are rare.
     const uint8_t cost = input.Byte();
     if (cost & 1) o.options.lambda = input.Number<double>();
     if (cost & 2) o.options.clip = input.Number<double>();
@@ -258,7 +258,7 @@ class Machine : wisp::fuzz::Caller {
     }
   }
 
-  // One run of an input may step: the accountant takes most of the time there is.
+  // Only one run of an input may take a step, because the accountant takes most of the time.
   void Personalise(Input& input) {
     static const std::string log = folder_ / "log.db", output = folder_ / "out.wisp", ledger = folder_ / "a.ledger";
     Sized<wisp_personalise_options> o;
@@ -269,7 +269,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.ledger_path = choice & 4 ? Path(input) : ledger.c_str();
     const bool sound = (choice & 0xbc) == 0x94 && !personalised_;
     if (sound) o.options.ledger_path = ledger.c_str();
-    // One step, of everybody: for which noise is found soonest.
+    // One step of all records, for which calibration is fastest.
     o.options.epsilon = sound ? 1 : input.Number<double>();
     o.options.delta = sound ? 1e-5 : input.Number<double>();
     o.options.unit = WISP_UNIT_USER;
@@ -279,7 +279,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.num_threads = 1 + input.Byte() % 2;
     o.options.dataset = choice & 64 ? "events" : nullptr;
     if (!sound) {
-      // Never all the way: a target that is far off, or no model.
+      // The run never completes: its target is far off, or it has no model.
       o.options.model_path = nullptr;
       if (choice & 128)
         o.options.epsilon = std::numeric_limits<double>::quiet_NaN(), o.options.model_path = models_path_.c_str();

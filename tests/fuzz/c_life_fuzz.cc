@@ -1,5 +1,6 @@
-// The C interface of an app that embeds (wisp_embed.h) and of a device's life (wisp_life.h), as c_interface_fuzz.cc has
-// the rest: models in memory and within files, allocators, plans, nights, anchors, catalogues, a log's upkeep.
+// The C interface for an app that embeds wisp (wisp_embed.h) and for a deployment (wisp_life.h), beside
+// c_interface_fuzz.cc: models in memory and within files, allocators, plans, training sessions, anchors, catalogues,
+// maintenance of a log.
 #include "ports/c/wisp_life.h"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@ using wisp::fuzz::Require;
 using wisp::fuzz::Resize;
 using wisp::fuzz::Sized;
 
-// An allocator with room for so many; without end where the struct is too short to say.
+// An allocator that allows a number of calls; without a limit if the struct is too short to give one.
 void* Allocate(void* left, size_t bytes, size_t alignment) {
   auto* const allocations = static_cast<int*>(left);
   if (allocations != nullptr && (*allocations)-- <= 0) return nullptr;
@@ -81,10 +82,10 @@ class Machine : wisp::fuzz::Caller {
     const size_t choice = input.Byte() % (std::size(paths) + 1);
     return choice == std::size(paths) ? nullptr : paths[choice].c_str();
   }
-  // Mostly the usual one.
+  // Returns mostly the usual path.
   const char* Path(const std::string& usual, Input& input) { return input.Byte() < 220 ? usual.c_str() : Path(input); }
 
-  // How a model is opened: its own allocator, which runs dry, a ceiling, a device that is not there.
+  // How a model is opened: with its own allocator, which fails at some point, a limit on memory, a missing device.
   struct How {
     Sized<wisp_open_options> options;
     Sized<wisp_allocator> allocator;
@@ -215,7 +216,7 @@ class Machine : wisp::fuzz::Caller {
       Require(text.empty() || text[std::min(needed, text.size()) - 1] == '\0', "a list of users ends with a zero");
   }
 
-  // An anchor of the app's: what it keeps, and when it fails, are the input's.
+  // An app's anchor: the input chooses its value, and when it fails.
   struct Anchor {
     Sized<wisp_anchor> options;
     std::vector<uint8_t> kept;
@@ -250,7 +251,7 @@ class Machine : wisp::fuzz::Caller {
     return &anchor_.options.options;
   }
 
-  // One plan of an input is sound: the accountant takes most of the time there is.
+  // Only one plan of an input is sound, because the accountant takes most of the time.
   void Plan(Input& input) {
     Sized<wisp_plan_options> o;
     const uint8_t choice = input.Byte();
@@ -266,7 +267,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.steps_per_run = sound ? 1 : input.Number<uint8_t>();
     Choose(o.options.unit, sound ? 1 : 4, input);
     Choose(o.options.judge, 2, input);
-    if (sound) o.options.judge = WISP_JUDGE_NONE;  // all train at each step: for which noise is found soonest
+    if (sound) o.options.judge = WISP_JUDGE_NONE;  // all records train at each step, for which calibration is fastest
     o.options.judgings = input.Byte() % 3;
     o.options.session_gap = choice & 16 ? 0 : input.Number<int64_t>();
     o.options.times_per_second = choice & 32 ? 0 : input.Number<uint32_t>();
@@ -274,7 +275,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.learning_rate = choice & 128 ? 0 : input.Number<double>();
     o.options.num_threads = 1;
     o.options.anchor = AnchorOf(input);
-    // Never all the way but once: a target that is no number.
+    // Only once does it complete: other targets are not numbers.
     if (!sound) o.options.epsilon = choice & 1 ? std::numeric_limits<double>::quiet_NaN() : -o.options.epsilon;
     if (!sound && o.options.epsilon > 0) o.options.epsilon = 0;
     Resize(o, input);
@@ -396,6 +397,6 @@ class Machine : wisp::fuzz::Caller {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const wisp::test::TemporaryFolder folder;
-  wisp::fuzz::WriteModels(folder);  // for each input: calls may replace them
+  wisp::fuzz::WriteModels(folder);  // for each input, because calls may replace them
   return wisp::fuzz::CallAll<Machine>(folder, data, size);
 }

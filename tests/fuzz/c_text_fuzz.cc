@@ -1,6 +1,5 @@
-// The C interface of texts (wisp_text.h), as c_interface_fuzz.cc has the rest: encoders, classifiers and decoders of a
-// few random weights with tokenizers of the golden files, texts of any bytes, private generators, and what training
-// refuses.
+// The C interface of texts (wisp_text.h), beside c_interface_fuzz.cc: encoders, classifiers and decoders of a few
+// random weights with tokenizers of the golden files, texts of any bytes, private generators, and refusals of training.
 #include "ports/c/wisp_text.h"
 
 #include <cmath>
@@ -61,7 +60,7 @@ class Machine : wisp::fuzz::Caller {
     const size_t choice = input.Byte() % (std::size(paths) + 1);
     return choice == std::size(paths) ? nullptr : paths[choice].c_str();
   }
-  // A few words, or any bytes; a C text ends at its first zero.
+  // Returns a few words, or any bytes; a C text ends at its first zero.
   static std::string Text(Input& input) {
     static const char* const texts[] = {"",         "a good film", "word5 word7 the", "\xc3\xa4\xe2\x82\xac",
                                         "\xff\xfe", "the the"};
@@ -124,7 +123,7 @@ class Machine : wisp::fuzz::Caller {
     }
   }
 
-  // Options of generating; the texts in `stop` live in `texts`.
+  // Returns options of generating; the texts in `stop` live in `texts`.
   Sized<wisp_generate_options> Options(Input& input, std::vector<std::string>& texts, std::vector<const char*>& stop) {
     Sized<wisp_generate_options> o;
     const uint8_t choice = input.Byte();
@@ -188,7 +187,7 @@ class Machine : wisp::fuzz::Caller {
     draws.options.ledger_path = choice & 1 ? nullptr : ledger.c_str();
     Choose(draws.options.decoding, 2, input);
     if (choice & 2) draws.options.public_datasets = names, draws.options.num_public_datasets = 1 + cost % 2;
-    // Targets ask the accountant for seconds: rarely.
+    // Targets make the accountant work for seconds, so they are rare.
     if (cost & 1) draws.options.lambda = input.Number<double>();
     if (cost & 2) draws.options.clip = input.Number<double>();
     if (cost & 4) draws.options.epsilon_per_draw = cost & 8 ? 0.1 : input.Number<double>();
@@ -231,7 +230,7 @@ class Machine : wisp::fuzz::Caller {
     Held(wisp_private_generate(generator_, given == 255 ? nullptr : prompt.c_str(), given & 1 ? &o.options : nullptr,
                                nullptr, nullptr, generated.get(), &error_));
   }
-  // Never all the way: training is c_interface_fuzz.cc's.
+  // Training never completes here; c_interface_fuzz.cc covers that.
   void Train(Input& input) {
     Sized<wisp_personalise_options> o;
     static const std::string texts = folder_ / "texts.txt", output = folder_ / "out.wisp",
@@ -272,7 +271,7 @@ class Machine : wisp::fuzz::Caller {
             "a negative clipping norm is refused");
   }
 
-  static constexpr size_t kWidth = 8;  // of WriteTextModels
+  static constexpr size_t kWidth = 8;  // the width in WriteTextModels
   const wisp::test::TemporaryFolder& folder_;
   std::array<wisp_text_model*, 3> models_{};
   wisp_text_model *drawn_from_ = nullptr, *base_ = nullptr;
@@ -302,7 +301,7 @@ void Write(const std::string& path, wisp::Architecture a, const char* tokenizer,
   Require(status.ok(), status.message().c_str());
 }
 
-// A decoder of public data and one without a guarantee, an encoder, a classifier, and a file of texts.
+// Writes a decoder of public data and one without a guarantee, an encoder, a classifier, and a file of texts.
 void WriteTextModels(const wisp::test::TemporaryFolder& folder) {
   const wisp::UniformArchitecture decoder{
       .num_items = 460, .max_length = 24, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 6};

@@ -1,4 +1,4 @@
-// Checkpoints: what is accepted is written again and read back equal; what is not is refused in a sentence.
+// Checkpoints: an accepted one is written again and read back equal; any other is refused in a sentence.
 #include <cmath>
 
 #include "runtime/model/checkpoint.h"

@@ -1,6 +1,6 @@
-// Model and checkpoint files from the bytes of a fuzzer. Hashes would refuse nearly every change at the door, and
-// segments lie on 16 KiB: so an input is a byte that says how, the size of the metadata, the metadata and the numbers,
-// and the file is built from it.
+// Model and checkpoint files from the bytes of a fuzzer. Hashes would reject almost every change at once, and segments
+// lie on 16 KiB. So an input consists of a mode byte, the size of the metadata, the metadata and the numbers, and the
+// file is built from it.
 #ifndef WISP_TESTS_FUZZ_CONTAINER_INPUT_H_
 #define WISP_TESTS_FUZZ_CONTAINER_INPUT_H_
 
@@ -15,9 +15,9 @@
 namespace wisp::fuzz {
 
 enum How : uint8_t {
-  kAsItIs = 1,     // what follows is the file
-  kFitArrays = 2,  // hashes of arrays are made to fit where the metadata is well formed
-  kOddHeader = 4,  // one byte of the header is another, at an offset that the input says; its hash fits
+  kAsItIs = 1,     // the input is the file itself
+  kFitArrays = 2,  // hashes of arrays are corrected if the metadata is well formed
+  kOddHeader = 4,  // the input changes one byte of the header at an offset that it gives; the hash is corrected
 };
 
 template <class T>
@@ -27,7 +27,7 @@ void Put(std::string& bytes, size_t offset, T value) {
 
 inline uint64_t HashOf(std::string_view bytes) { return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
-// The file of these parts, hashes of header and metadata fitting (offsets as container.h documents them).
+// Builds the file from these parts, with valid hashes of header and metadata (offsets as container.h documents them).
 inline std::string Assemble(char kind, uint32_t version, std::string_view metadata, std::string_view data) {
   std::string file(container::kHeaderBytes, '\0');
   std::memcpy(file.data(), "\x89WSP?\r\n\x1a", 8);
@@ -44,7 +44,7 @@ inline std::string Assemble(char kind, uint32_t version, std::string_view metada
   return file;
 }
 
-// `fit`: takes metadata and data, and gives metadata whose arrays have the hashes of the data.
+// `fit` takes metadata and data, and returns metadata whose arrays have the hashes of the data.
 template <class Fit>
 std::string FileOf(Input& input, char kind, uint32_t version, Fit&& fit) {
   const uint8_t how = input.Byte();
@@ -59,15 +59,15 @@ std::string FileOf(Input& input, char kind, uint32_t version, Fit&& fit) {
   return file;
 }
 
-// Whether `metadata` is a well-formed flat buffer of this kind, in a copy on 64 bytes as its reader has it.
+// Returns true if `metadata` is a well-formed flat buffer of this kind, in a copy on 64 bytes, as its reader has it.
 template <class Root>
 bool IsWellFormed(const std::string& metadata) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), 64, 1000);
   return metadata.size() >= 8 && verifier.VerifyBuffer<Root>(nullptr);
 }
 
-// A verifier asks of a list of 64-bit numbers only that its length is aligned. The readers look (metadata.h), unpacking
-// does not.
+// For a list of 64-bit numbers, a verifier only requires that its length is aligned. The readers check the rest
+// (metadata.h), unpacking does not.
 inline bool IsAligned(const flatbuffers::Vector<uint64_t>* numbers) {
   return numbers == nullptr || reinterpret_cast<uintptr_t>(numbers->data()) % alignof(uint64_t) == 0;
 }

@@ -1,5 +1,5 @@
-// Folders of Hugging Face: whatever config.json, the files beside it and the tensors say, there is a sentence or a
-// model that the runtime accepts, and what is written of it can be read.
+// Folders of Hugging Face: whatever config.json, the files beside it and the tensors say, the result is a sentence or a
+// model that the runtime accepts, and the written model can be read.
 #include <cmath>
 #include <filesystem>
 
@@ -16,14 +16,14 @@ using wisp::fuzz::Require;
 using wisp::fuzz::RequireSentence;
 using wisp::fuzz::WriteFile;
 
-// A piece with its length before it; an empty one is no file.
+// Writes a piece with its length before it; an empty piece means no file.
 void WritePiece(Input& input, const std::string& path) {
   std::filesystem::remove(path);
   const std::string_view piece = input.Piece(input.Number<uint16_t>());
   if (!piece.empty()) WriteFile(path, piece);
 }
 
-// A safetensors file whose header's length fits.
+// Writes a safetensors file whose header has the right length.
 void WriteTensors(Input& input, const std::string& path) {
   const std::string_view header = input.Piece(input.Number<uint16_t>());
   const uint64_t length = header.size();
@@ -78,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const char* name : {"config.json", "modules.json", "1_Pooling/config.json", "tokenizer.json",
                            "special_tokens_map.json", "vocab.txt", "model.safetensors.index.json"})
     WritePiece(input, folder / name);
-  // Behind an index the tensors are a shard.
+  // With an index the tensors are a shard.
   const bool sharded = std::filesystem::exists(folder / "model.safetensors.index.json");
   std::filesystem::remove(folder / "model.safetensors");
   WriteTensors(input, folder / (sharded ? "a.safetensors" : "model.safetensors"));

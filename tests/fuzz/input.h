@@ -4,7 +4,8 @@
 //   const bool tsv = input.Byte() % 2 == 0;
 //   Parse(input.Rest());
 //
-// What is taken from an empty input is 0. A target never fails on what it reads: the sanitizers judge, and Require.
+// Reading from an empty input gives 0. A target never fails because of its input: only the sanitizers and Require
+// report failures.
 #ifndef WISP_TESTS_FUZZ_INPUT_H_
 #define WISP_TESTS_FUZZ_INPUT_H_
 
@@ -45,14 +46,14 @@ class Input {
   std::string_view rest_;
 };
 
-// What must hold whatever the bytes are; the process ends where it does not, which is what a fuzzer looks for.
+// Requires a condition that must hold for all bytes. Otherwise the process ends, which a fuzzer notices.
 inline void Require(bool held, const char* what) {
   if (held) return;
   std::fprintf(stderr, "REQUIRED: %s\n", what);
   std::abort();
 }
 
-// A refusal is a sentence: not empty, and without what a terminal would act on.
+// Requires that a refusal is a sentence: not empty, and without characters that a terminal would act on.
 inline void RequireSentence(std::string_view message) {
   Require(!message.empty(), "an error has a sentence");
   for (size_t i = 0; i < message.size(); ++i) {

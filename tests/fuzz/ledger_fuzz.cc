@@ -1,5 +1,5 @@
-// Ledgers: files of any bytes, and true ledgers that somebody edited. What opens can be read, stated
-// and charged; a charge that went through is counted; everything else is a sentence.
+// Ledgers: files of any bytes, and true ledgers that somebody edited. A ledger that opens can be read, stated and
+// charged; a charge that succeeded is counted; everything else is a sentence.
 #include <sqlite3.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace wisp::privacy;
 
 constexpr int kMostOperations = 12;
 
-// Errors of SQLite may repeat what a file says of itself; that is text, and a terminal must not act on it.
+// Errors of SQLite may repeat text of the file, and a terminal must not act on it.
 bool Held(const Status& status) {
   if (!status.ok()) fuzz::RequireSentence(status.message());
   return status.ok();
@@ -51,7 +51,7 @@ std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
   return *made;
 }
 
-// One value of one row becomes another, whatever the triggers say.
+// Changes one value of one row, whatever the triggers say.
 void Edit(const std::string& path, fuzz::Input& input) {
   constexpr const char* kColumns[] = {"entries SET run",        "entries SET noise",     "entries SET mechanism",
                                       "entries SET loss_slack", "entries SET state",     "entries SET id",
@@ -59,7 +59,7 @@ void Edit(const std::string& path, fuzz::Input& input) {
                                       "limits SET epsilon",     "limits SET delta",      "head SET seq"};
   sqlite3* database = nullptr;
   sqlite3_open(path.c_str(), &database);
-  // Dropped they would be missed, and no row be looked at.
+  // If triggers were dropped, the ledger would be refused without a look at its rows.
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_exec(database, "PRAGMA ignore_check_constraints = ON", nullptr, nullptr, nullptr);
   const std::string sql = std::string("UPDATE ") + kColumns[input.Byte() % std::size(kColumns)] + " = ?1";
@@ -77,7 +77,7 @@ void Edit(const std::string& path, fuzz::Input& input) {
   sqlite3_close(database);
 }
 
-// `state`: whether the accountant is asked; it takes most of the time.
+// `state` says if the accountant is asked, which takes most of the time.
 void Read(Ledger& ledger, bool state) {
   const auto entries = ledger.Entries();
   Held(entries.status());
@@ -89,7 +89,7 @@ void Read(Ledger& ledger, bool state) {
   Held(text.status());
 }
 
-// `state`: whether limits may be set, under which a charge asks the accountant too.
+// `state` says if limits may be set, under which a charge asks the accountant too.
 void Operate(Ledger& ledger, fuzz::Input& input, bool state) {
   for (int i = 0; i < kMostOperations && !input.empty(); ++i) {
     switch (input.Byte() % 4) {

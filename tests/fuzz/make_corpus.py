@@ -204,7 +204,7 @@ def database_seeds(work):
             work / "a.db", table.replace(")", ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")
         ),
     )
-    # What a reading by session remembers, beside rows that no reading writes.
+    # The table that a reading by session writes, with rows that no reading writes.
     source = (corpus.parents[2] / "runtime" / "data" / "session_table.cc").read_text()
     made = "".join(
         "".join(re.findall(r'"([^"]*)"', text)) + ";" for text in re.findall(r'=\s*((?:"CREATE TABLE[^;]*));', source)

@@ -1,4 +1,4 @@
-// Model files: what is accepted can be read to its end and, where it is small, recommends; what is not is refused in a
+// Model files: an accepted one can be read to its end and, if it is small, recommends; any other is refused in a
 // sentence.
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ std::string FitArrays(const std::string& metadata, std::string_view data) {
   return fuzz::Packed<schema::Model>(root, "WSPM");
 }
 
-// Everything that an open model offers.
+// Reads everything that an open model offers.
 double ReadEverything(const ModelFile& file) {
   double sum = static_cast<double>(file.content_hash() % 2 + file.description().size() + file.created_by().size());
   for (const StoredTensor& tensor : file.tensors()) {

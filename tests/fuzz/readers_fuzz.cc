@@ -1,5 +1,4 @@
-// Readers of texts, events and labelled ones: every event that comes out has its place, and every refusal is a
-// sentence.
+// Readers of events and labelled texts: every event that comes out has its place, and every refusal is a sentence.
 #include <vector>
 
 #include "runtime/data/labelled.h"
@@ -72,7 +71,7 @@ void ReadLabels(uint8_t choice, uint8_t how, std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   const uint8_t choice = input.Byte(), how = input.Byte();
-  // Exactly these bytes: a reader that looks behind them is seen.
+  // Exactly these bytes, so that a read past them is noticed.
   const std::string_view rest = input.Rest();
   const std::vector<char> exact(rest.begin(), rest.end());
   const std::string_view text(exact.data(), exact.size());

@@ -10,7 +10,7 @@
 
 namespace {
 
-// What is written of an architecture is read as the same.
+// Requires that a written architecture reads back equal.
 void RequireSameArchitecture(const wisp::tools::Recipe& recipe) {
   const nlohmann::json written = wisp::tools::WriteArchitecture(recipe.architecture);
   wisp::tools::JsonSection section("written", written);

@@ -1,4 +1,4 @@
-// Runs a fuzz target over files and folders of files, where libFuzzer is not built in: g++, and builds without
+// Runs a fuzz target over files and folders of files, if libFuzzer is not built in: with g++, and in builds without
 // coverage.
 //
 //   readers_fuzz tests/fuzz/corpus/readers [FILE or FOLDER ...]
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s: cannot be read\n", file.c_str());
       return 1;
     }
-    // A copy of its own size: an access behind its end is seen.
+    // A copy of exactly this size, so that an access past its end is noticed.
     const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
   }

@@ -1,5 +1,4 @@
-// safetensors files: what is accepted can be read to its end, and what it says of an architecture is held against its
-// tensors.
+// safetensors files: an accepted one can be read to its end, and its architecture is compared with its tensors.
 #include <memory>
 #include <vector>
 
@@ -10,8 +9,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wisp;
   using exchange::SafeTensorsFile;
-  // A byte says whether the length of the header, the first 8 bytes of a file, is made to fit: a byte that a fuzzer
-  // adds anywhere would else end every try there.
+  // A byte says if the length of the header, the first 8 bytes of a file, is corrected: otherwise any byte that a
+  // fuzzer adds would end every try there.
   fuzz::Input input(data, size);
   const bool fit = input.Byte() % 2 == 1;
   std::string bytes;

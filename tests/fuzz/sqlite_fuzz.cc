@@ -1,5 +1,5 @@
-// SQLite files as logs of events: read by the reader, with sessions that are remembered too; opened, appended to,
-// pruned and asked by the event log.
+// SQLite files as logs of events: the reader reads them, also with remembered sessions, and the event log opens,
+// appends, prunes and queries them.
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
 #include "tests/fuzz/input.h"

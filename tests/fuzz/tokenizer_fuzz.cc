@@ -1,5 +1,5 @@
-// Tokenizers: images and tokenizer.json files, then a text. What is opened gives ids of its vocabulary, and what is
-// decoded is a text.
+// Tokenizers: images and tokenizer.json files, then a text. An opened tokenizer gives ids of its vocabulary, and
+// decoding gives a text.
 #include <vector>
 
 #include "runtime/text/tokenizer.h"
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool json = input.Byte() % 2 == 1;
   const std::string_view first = input.Piece(input.Number<uint16_t>());
   const std::string_view rest = input.Rest();
-  // Exactly these bytes: what looks behind them is seen.
+  // Exactly these bytes, so that a read past them is noticed.
   const std::vector<char> text(rest.begin(), rest.end());
   const auto bytes = std::as_bytes(std::span(first.data(), first.size()));
   std::vector<std::byte> image(bytes.begin(), bytes.end());

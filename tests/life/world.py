@@ -9,15 +9,15 @@ import sqlite3
 import subprocess
 
 DAY = 86400
-START = 1_700_006_400  # the first night, in seconds; a midnight
+START = 1_700_006_400  # the first session, in seconds; a midnight
 DAYS_KEPT = 150
 UPDATES = (91, 182, 273)  # nights on which a new base arrives
-SEEN_BEFORE = 10  # days on which guests order what the base does not know yet
+SEEN_BEFORE = 10  # days on which guests order items that the base does not know yet
 RELAUNCHED = 12  # dishes at each update
 
 
 def guests_of(wisp, folder, count, seed):
-    """Items of each guest, oldest first."""
+    """Returns the items of each guest, oldest first."""
     path = f"{folder}/guests-{seed}.tsv"
     subprocess.run([wisp, "synth", "--out", path, "--population", "device", "--users", str(count), "--seed", str(seed)],
                    check=True, capture_output=True)
@@ -31,7 +31,7 @@ def guests_of(wisp, folder, count, seed):
 
 
 def share_of_soup(day):
-    """Of those who would order a soda: none in summer, most of them in winter."""
+    """Returns the share of soda orders that happen: none in summer, most of them in winter."""
     rising, falling = (day - 60) / 90, (330 - day) / 90
     return max(0.0, min(0.8, rising, falling))
 
@@ -49,7 +49,7 @@ class Menu:
         return item + "-new"
 
     def chosen(self, items, day, randomness):
-        """What a guest orders on that day in place of these items."""
+        """Returns a guest's orders on that day in place of these items."""
         result = []
         for item in items:
             if item in self.soup_for and randomness.random() < share_of_soup(day):
@@ -62,7 +62,7 @@ class Menu:
 
 
 class Cafe:
-    """The guests of each day, and others that no run ever sees."""
+    """Returns the guests of each day, and others that no run ever sees."""
 
     def __init__(self, wisp, folder, seed, nights, guests_per_day, fresh):
         self.randomness = random.Random(seed)
@@ -80,7 +80,7 @@ class Cafe:
             self.day(day)
 
     def day(self, day):
-        """Appends what the guests of the day order; their keys."""
+        """Appends the orders of the day's guests; returns their keys."""
         keys = []
         with sqlite3.connect(self.log) as log:
             for _ in range(self.guests_per_day):
@@ -92,7 +92,7 @@ class Cafe:
         return keys
 
     def fresh_guests(self, day):
-        """A file of what the others would order on that day."""
+        """Writes a file of the orders that the others would make on that day."""
         path, randomness = f"{self.folder}/fresh.txt", random.Random(day)
         with open(path, "w") as out:
             for number, items in enumerate(self.fresh):

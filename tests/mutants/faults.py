@@ -1,4 +1,4 @@
-"""What a fault is, and all of them. A table has one function for each subject: faults_*.py."""
+"""Defines a fault, and collects all of them. Each faults_*.py has one function for each subject."""
 import dataclasses
 
 
@@ -6,14 +6,14 @@ import dataclasses
 class Fault:
     name: str
     file: str
-    function: str  # "" for what stands in no function: it must be alone in the file
-    before: str    # blanks and line ends count alike
+    function: str  # "" for code outside of functions: it must be unique in the file
+    before: str  # blanks and line ends are equal
     after: str
-    tests: tuple   # "program:Suite.Test", as of --gtest_filter, or "name.sh"; each must fail
+    tests: tuple  # "program:Suite.Test", as in --gtest_filter, or "name.sh"; each must fail
 
 
 def table(file, rows):
-    """Faults of one file: rows of (name, function, before, after, test...)."""
+    """Makes the faults of one file from rows of (name, function, before, after, test...)."""
     return [Fault(name, file, function, before, after, tests) for name, function, before, after, *tests in
             [(r[0], r[1], r[2], r[3], *r[4:]) for r in rows] for tests in [tuple(tests)]]
 

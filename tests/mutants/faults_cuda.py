@@ -130,7 +130,7 @@ def formed():
 
 
 def steps():
-    """A private step on a device: what bounds a record, what is released, and that nothing of it is left out."""
+    """A private step on a device: the bound of a record, the release, and that nothing of it is left out."""
     sums, runs, failure = "cuda_formed_gradients_test:*", "cuda_trainer_test:*", "cuda_device_failure_test:*"
     slots = "cuda_record_rows_test:*"
     return table("runtime/gradients/record_rows.cc", [
@@ -269,7 +269,7 @@ def methods():
 
 
 def memory():
-    """Which memory a GPU's buffers lie in, and how the host reaches what both sides have; what a roof counts."""
+    """The memory in which a GPU's buffers lie, the host's access to shared memory, and the counts of a roofline."""
     kinds = "cuda_memory_kinds_test:*"
     return table("kernels/cuda/memory_kinds.h", [
         ("managed-behind-a-bus", "ChooseMemory", "facts.integrated && facts.managed", "facts.managed", kinds),

@@ -1,4 +1,4 @@
-"""Faults of private decoding: laws of draws, what they cost, charges, refusals, provenance."""
+"""Faults of private decoding: laws of samples, their costs, charges, refusals, provenance."""
 from faults import table
 
 SAMPLING = "private_sampling_test:PrivateSamplingTest."

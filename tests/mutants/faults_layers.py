@@ -1,4 +1,4 @@
-"""Faults of layers and heads: gates, rotary positions, norms of rows, formats that newer switches need."""
+"""Faults of layers and heads: gates, rotary positions, norms of rows."""
 from faults import table
 
 GRADIENTS = "gradients_test:*Gradients.NormsOfBothFormsEqualDualNumbers*"

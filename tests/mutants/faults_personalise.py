@@ -1,4 +1,4 @@
-"""Faults of a device's life: judging."""
+"""Faults of a deployment: evaluation."""
 from faults import table
 
 JUDGE = "judge_test:JudgeTest."
@@ -142,7 +142,7 @@ def night():
 
 
 LINE = "night_line_test:NightLineTest."
-DAMAGE = "night_damage_test:*"  # and the rest of a name
+DAMAGE = "night_damage_test:*"  # completed by the rest of a name
 
 
 def line():

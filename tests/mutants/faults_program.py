@@ -75,7 +75,7 @@ def reproduced_tables():
     ])
 
 
-# Records of text stay apart, one text is one record, and what one holds decides nothing about another.
+# Records of text stay apart, one text is one record, and its content decides nothing about another.
 def texts():
     return table("runtime/data/sessions.cc", [
         ("late-events-join-sessions", "CutSessions", "at != read.end() && at->time == times[i]", "false",

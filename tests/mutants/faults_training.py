@@ -402,7 +402,7 @@ def dp_fp():
 
 
 def records_together():
-    """Records that pass at once: what one is changes nothing of another."""
+    """Records that pass at once: no record changes anything of another."""
     same = "batch_shapes_test:BatchShapes."
     recommenders, classifiers = same + "RecommendersOfEveryKindTrainTheSame", same + "ClassifiersTrainTheSame"
     return table("runtime/gradients/factor_batch.cc", [

@@ -7,17 +7,17 @@ import re
 
 
 class Stale(Exception):
-    """The code has moved on from what a fault names."""
+    """The code no longer has what a fault names."""
 
 
 def blanked(text):
-    """Comments and strings as blanks of the same length."""
+    """Replaces comments and strings by blanks of the same length."""
     pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 
 def closing(code, start):
-    """The place of the bracket that closes the one at `start`."""
+    """Returns the place of the bracket that closes the one at `start`."""
     pairs = {"(": ")", "{": "}", "[": "]"}
     stack = []
     for i in range(start, len(code)):
@@ -37,7 +37,7 @@ def skip_blank(code, i):
 
 
 def body_after(code, i):
-    """The first and last place of the body behind a list of parameters that ends before `i`, with a
+    """Returns the first and last place of the body after a list of parameters that ends before `i`, with a
     constructor's list; or None."""
     while True:
         i = skip_blank(code, i)
@@ -66,7 +66,7 @@ def body_after(code, i):
 
 
 def bodies(text, name):
-    """(first, last) of every definition of the function in the file."""
+    """Returns (first, last) of every definition of the function in the file."""
     code = blanked(text)
     found = []
     for match in re.finditer(r"(?<![\w:])" + re.escape(name) + r"\s*\(", code):
@@ -78,7 +78,7 @@ def bodies(text, name):
 
 
 def pattern_of(expression):
-    """Matches the expression however its tokens are laid out: blanks and ends of lines between them do not count."""
+    """Matches the expression however its tokens are laid out: blanks and line ends between them do not count."""
     tokens = re.findall(r'"(?:\\.|[^"\\])*"|\w+|\S', expression)
     pattern = re.escape(tokens[0])
     for before, token in zip(tokens, tokens[1:]):
@@ -88,7 +88,7 @@ def pattern_of(expression):
 
 
 def planted(text, fault):
-    """The text with the fault in it."""
+    """Returns the text with the fault in it."""
     spans = bodies(text, fault.function) if fault.function else [(0, len(text) - 1)]
     if not spans:
         raise Stale(f"{fault.file} defines no function {fault.function}")

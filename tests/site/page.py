@@ -37,7 +37,7 @@ SEARCHES = (
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves the site with a policy that lets it load nothing from elsewhere: the console would say so."""
+    """Serves the site with a policy that lets it load nothing from elsewhere: the console would report it."""
 
     def end_headers(self):
         self.send_header(
@@ -97,7 +97,7 @@ def search(browser, address):
 
 
 def fit(browser, address, name):
-    """No page is wider than a telephone; tables and code scroll by themselves."""
+    """Checks that no page is wider than a telephone; tables and code scroll by themselves."""
     for page in PAGES:
         browser.driver.get(f"{address}/{page}")
         width = browser.value("return [document.documentElement.scrollWidth, innerWidth]")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every block of code in the documents: compiled, run, or read, or named below with the reason why not.
+"""Checks every block of code in the documents: it is compiled, run, or read, or named below with the reason why not.
 
 check.py ROOT BUILD WORK     ROOT: the documents, and what they speak of; WORK: a folder with the shipped model
 """
@@ -18,9 +18,9 @@ ROOT, BUILD, WORK = (Path(part).resolve() for part in sys.argv[1:4]) if len(sys.
 if ROOT is None:
     sys.exit("usage: check.py ROOT BUILD WORK")
 sys.path.insert(0, str(ROOT / "tools/site"))
-from snippets import block as block_of, blocks  # noqa: E402  of the tree that is checked
+from snippets import block as block_of, blocks  # noqa: E402  from the tree that is checked
 
-# Whole programs that another test runs; here they are compiled or read alone.
+# Another test runs these whole programs; here they are only compiled or read.
 RUN_ELSEWHERE = {
     ("README.md", "The main job in C"): "tests/readme.sh",
     ("docs/guide.md", "In C"): "tests/readme.sh",
@@ -29,7 +29,7 @@ RUN_ELSEWHERE = {
     ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",
     ("docs/convert.md", None): "tools/bench/peers/parity.py, which needs PyTorch",
 }
-# Blocks without a reader: document, how the block begins, and what it is.
+# Blocks without a reader: document, the beginning of the block, and what it is.
 NOT_CODE = (
     ("CONTRIBUTING.md", "Refuse a private run", "a message of a commit"),
     ("docs/algorithms.md", "D_j = clip", "a formula"),
@@ -80,7 +80,7 @@ class Check:
         return False
 
     def runs(self, document, block):
-        """With what a block is run; None: it is only read."""
+        """Returns the program that runs a block; None: it is only read."""
         if (document, block.heading) in RUN_ELSEWHERE or (document, None) in RUN_ELSEWHERE:
             return None
         if block.language not in self.with_what:
@@ -114,7 +114,7 @@ class Check:
         return self.count({"sh": "commands"}.get(kind, kind))
 
     def spans(self, document, text):
-        """Commands of the program within a line: `wisp train --epochs 1`."""
+        """Yields the commands of the program within a line: `wisp train --epochs 1`."""
         prose = re.sub(r"(?ms)^```.*?^```$", lambda m: "\n" * m[0].count("\n"), text)
         for match in re.finditer(r"`(wisp (?:[^`\n]|\n(?!\n))*)`", prose):
             command = " ".join(match[1].split())
@@ -125,7 +125,7 @@ class Check:
                         self.fault(document, prose[: match.start()].count("\n") + 1, f"`{command}`: {sentence}")
 
     def names(self, document, text):
-        """Tests within a line that are said to hold something: `ledger_test`, `tests/ledgers.sh`."""
+        """Yields the tests that a line names: `ledger_test`, `tests/ledgers.sh`."""
         for match in re.finditer(r"`(?:(\w+_test)|(tests/[\w./-]*\w))`", text):
             self.count("names of tests")
             there = self.sources if match[1] else self.paths
@@ -133,7 +133,7 @@ class Check:
                 self.fault(document, text[: match.start()].count("\n") + 1, f"there is no test {match[1] or match[2]}")
 
     def history(self, document, text):
-        """A document says what is. What was belongs to the changelog, and to git."""
+        """A document describes the present. The past belongs to the changelog, and to git."""
         for match in re.finditer(r"(?<![-\w])(?:[Uu]ntil|[Ss]ince|[Uu]p to) 20\d\d-\d\d-\d\d", text):
             line = text[: match.start()].count("\n") + 1
             said = f"'{match[0]}' tells of the past; say what is, with the day of its measurement"

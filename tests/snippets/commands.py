@@ -1,5 +1,4 @@
-"""Commands in documents, held to what there is: the program's commands and options, tools/dev's, and files of the
-repository."""
+"""Checks commands in documents against the program's commands and options, tools/dev's, and files of the repository."""
 
 import re
 import shlex
@@ -18,13 +17,13 @@ OTHERS |= {"sha256sum", "swift"}
 
 
 def joined(text):
-    """Lines with what continues them, without what stands for itself in a document."""
+    """Joins continued lines, and drops placeholders of a document."""
     text = re.sub(r"\\\n\s*", " ", text)
     return re.sub(r"(?m)(^|\s)#.*$", "", text)
 
 
 def words_of(text):
-    """The commands of a text, each as its words."""
+    """Returns the commands of a text, each as its words."""
     text = joined(text)
     inner = re.compile(r"\$\(([^()]*)\)")
     for line in [*inner.sub("", text).splitlines(), *inner.findall(text)]:
@@ -41,7 +40,7 @@ def words_of(text):
 
 
 class Wisp:
-    """What the program says it has."""
+    """Returns the program's own list of commands and options."""
 
     def __init__(self, program):
         self.program, self.known = program, {}
@@ -77,7 +76,7 @@ class Commands:
         self.dev = set(re.findall(r"(?m)^  (\w+)\)", dev))
 
     def of_file(self, name, words):
-        """A program of the repository: it is there, it can be run, and its text has the options."""
+        """Checks a program of the repository: it exists, it can be run, and its text has the options."""
         path = self.root / name
         if not path.is_file():
             yield f"there is no {name}"
@@ -124,7 +123,7 @@ class Commands:
 
     @staticmethod
     def looks_like(text):
-        """Whether an indented block is of commands."""
+        """Returns True if an indented block consists of commands."""
         first = re.sub(r"^(?:\w+=\S*\s+)*", "", text.strip()).split()[0]
         return bool(
             first in OTHERS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def missing(package):
-    """Why no page can be opened; "" where one can."""
+    """Returns the reason why no page can be opened; "" if one can."""
     if not (Path(package) / "wisp.wasm").is_file():
         return f"{package} has no package (tools/dev wasm makes it)"
     for program in ("chromium", "chromedriver"):
@@ -51,7 +51,7 @@ class Pages:
                 server.wait()
 
     def severe(self, browser):
-        """Reading the log empties it. A page without an icon is none of these programs' faults."""
+        """Reads the log, which empties it. A missing icon of a page is not a fault of these programs."""
         self.told += [
             entry["message"]
             for entry in browser.driver.get_log("browser")

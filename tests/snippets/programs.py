@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 STRICT = ["-Wall", "-Wextra", "-Werror"]
-# What the words around a few lines of C say is there.
+# The parts that the text around a few lines of C says are there.
 AROUND = """#include <stdio.h>
 #include <wisp/wisp.h>
 #include <wisp/wisp_life.h>
@@ -60,7 +60,7 @@ class Programs:
 
     @staticmethod
     def within_a_function(text):
-        """Lines of C as the inside of a function; functions that stand before them stay outside."""
+        """Puts lines of C into a function; functions that stand before them stay outside."""
         outside = re.match(r"(?:static [^\n]*\{[^\n]*\}\n+)*", text)[0]
         model = (
             "  wisp_text_model* model = text_model; (void)model;\n" if "text_" in text and "* model" not in text else ""
@@ -77,7 +77,8 @@ class Programs:
             yield f"it is no JSON: {error}"
 
     def js(self, text, pages):
-        """Read as a module; what it imports is exported, methods it calls are of the types, and a browser runs it."""
+        """Reads a block as a module. Its imports must be exported, the methods that it calls must be in the types,
+        and a browser runs it."""
         source = self.work / "block.mjs"
         source.write_text(text, encoding="utf-8")
         result = ran(["node", "--check", source])
@@ -109,7 +110,7 @@ class Programs:
                 yield f"it exits {result.returncode}: {said(result) or 'nothing is printed'}"
 
     def cmake(self, text, _):
-        """Configured in a project with an app, against what the build installs, or with these sources in an
+        """Configures a project with an app, against the build's installed files, or with these sources in an
         archive's place."""
         prefix, project = self.work / "prefix", self.work / "project"
         if not prefix.is_dir():

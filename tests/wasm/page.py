@@ -25,7 +25,7 @@ HISTORIES = ([], [0], [3, 1, 4], list(range(60)), [479, 479, 0])
 
 
 def native(keys):
-    """What the native program recommends after these items' keys."""
+    """Returns the native program's recommendations after these items' keys."""
     after = ["--history", ",".join(keys)] if keys else ["--newcomer"]
     answer = subprocess.run(
         [wisp, "recommend", "--model", model, "--count", "8", "--json", *after], capture_output=True, text=True
@@ -35,7 +35,7 @@ def native(keys):
 
 
 def check_same_as_native(browser):
-    """The same items and scores, but for the order of sums: vectors here have 128 bits and no fused multiply-add."""
+    """Compares items and scores up to the order of sums: vectors here have 128 bits and no fused multiply-add."""
     for vectors, history in [(vectors, history) for vectors in ("auto", "off") for history in HISTORIES]:
         here = browser.value(
             "const { loadRuntime } = await import('./wisp/runtime.js');"
@@ -122,7 +122,7 @@ def check_sets_and_crafted_models(browser):
 
 
 def check_device(browser):
-    """A device of its own: errors, and that what was written is there."""
+    """Tests a device of its own: errors, and that written files are there."""
     browser.value("""
       const { Device, WispError } = await import('./wisp/device.js');
       const device = await Device.open('test-device');
@@ -230,7 +230,7 @@ def check_device(browser):
 
 
 def check_progress_that_throws(browser):
-    """What onProgress throws ends the run: the promise is refused with that, and what was charged stays charged."""
+    """An error in onProgress ends the run: the promise is refused with it, and charges stay."""
     told = browser.value("""
       const { Device } = await import('./wisp/device.js');
       const device = await Device.open('test-throws');
@@ -264,7 +264,7 @@ def check_progress_that_throws(browser):
 
 
 def check_life(browser):
-    """A plan is made once and found later, another one is refused, and a night of it serves a model."""
+    """A plan is made once and found later, another one is refused, and one of its sessions serves a model."""
     told = browser.value("""
       const { Device } = await import('./wisp/device.js');
       const device = await Device.open('test-life');
@@ -289,7 +289,7 @@ def check_life(browser):
 
 
 def check_full(browser):
-    """Where the browser has no room, what needs none is done, and what needs some says so."""
+    """If the browser has no space, work that needs none is done, and other work fails with a sentence."""
     origin = {"origin": browser.address.rstrip("/")}
     browser.value("""
       const { Device } = await import('./wisp/device.js');
@@ -328,7 +328,7 @@ def check_busy(browser):
     browser.wait_for(lambda: "another page" in browser.text("state"), "the sentence of a second page")
     browser.driver.close()
     browser.driver.switch_to.window(first)
-    browser.driver.get_log("browser")  # the second page's
+    browser.driver.get_log("browser")  # that of the second page
 
 
 def check_no_storage(browser):
@@ -362,14 +362,14 @@ def main():
         check_full(browser)
         check_busy(browser)
         browser.check_console()
-        # With the keyboard alone: to the first of the list, and order it.
+        # With the keyboard alone: goes to the first of the list, and orders it.
         button = browser.driver.find_element(By.CSS_SELECTOR, "#for-you button")
         first = button.text
         button.send_keys(Keys.ENTER)
         browser.wait_for(lambda: first in browser.text("ordered"), "the order")
         browser.click("guests")
         browser.wait_for(lambda: "guests have been here" in browser.text("state"), "the guests")
-        # Stopping ends the worker; a new one goes on with the store.
+        # Stopping ends the worker; a new one continues with the store.
         browser.click("personalise")
         browser.wait_for(lambda: browser.text("state").startswith("Step"), "the first step", 300)
         browser.click("stop")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a page loads, compressed as servers do it (gzip -9), against what it must stay below.
+"""Compares the size of a page's files, compressed as by servers (gzip -9), with its bounds.
 
 sizes.py PACKAGE_FOLDER
 """
@@ -8,7 +8,7 @@ import gzip
 import sys
 from pathlib import Path
 
-# What is loaded, files, and the most bytes.
+# Name of a load, its files, and the most bytes.
 MOST = (
     (
         "inference",

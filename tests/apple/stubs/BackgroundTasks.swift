@@ -1,4 +1,4 @@
-// A stand-in for Apple's module of this name: what ports/apple/Examples uses of it, by its documentation.
+// A stand-in for Apple's module of this name, with the parts that ports/apple/Examples uses, by its documentation.
 import Foundation
 
 open class BGTask {

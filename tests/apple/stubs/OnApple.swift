@@ -1,4 +1,4 @@
-// What the package has on Apple's systems alone, for sources that use it and are compiled elsewhere.
+// The parts of the package that exist only on Apple's systems, for sources that use them and are compiled elsewhere.
 import Foundation
 import Wisp
 

@@ -1,2 +1,2 @@
-// Apple's systems have here what glibc has in locale.h.
+// Apple's systems have here the functions that glibc has in locale.h.
 #include <locale.h>

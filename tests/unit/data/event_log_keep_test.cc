@@ -312,7 +312,7 @@ TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
   }
 }
 
-// What wisp notes of sessions may be lost. A table of somebody else may not, whatever its name.
+// The notes of wisp about sessions may be lost. A table of somebody else may not, whatever its name.
 TEST_F(EventLogKeep, ATableThatTheCopyLacks_IsNotLost) {
   const std::string path = folder_ / "log.db", copy = folder_ / "copy.db";
   ASSERT_TRUE(Open().AppendAll(Random(5, 20, 300)).ok());
@@ -334,7 +334,7 @@ TEST_F(EventLogKeep, ATableThatTheCopyLacks_IsNotLost) {
   }
 }
 
-// A program that was killed while it appended left a journal; then an old copy was put back beside it.
+// A program was killed while it appended, and left a journal. Then an old copy of the log was put back beside it.
 TEST_F(EventLogKeep, AJournalOfAnotherState_IsNoticed) {
   const std::string path = folder_ / "log.db", copy = folder_ / "copy.db", journal = path + "-journal";
   { ASSERT_TRUE(Open().AppendAll(Random(1, 5, 2000)).ok()); }

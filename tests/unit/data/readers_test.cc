@@ -223,7 +223,7 @@ TEST(Tsv, AQuoteThatEndsNoField_StandsForItself) {
   EXPECT_EQ(ToldOf("user\titem\na\t\"last\"", Format::kTsv, by_order), "a: last");
 }
 
-// The same letters written as one character and as two are two keys.
+// One letter written as one character and as two gives two keys.
 TEST(AllTextReaders, AccentsAsCharactersOfTheirOwn_AreReported) {
   const auto read = ReadText("log", "a caf\xc3\xa9\nb cafe\xcc\x81\nb cafe\xcc\x81\n", Format::kUserItem, {});
   ASSERT_TRUE(read.ok());

@@ -109,7 +109,7 @@ TEST(Order, UsersByFirstEvent_EventsByTime_TiesAsInTheFile) {
 }
 
 TEST(Report, RepeatsAndTies_AreOfOneUser) {
-  // The same item of another user is not a repeat, and the same time of another user is not a tie.
+  // An item that another user has too is not a repeat, and the time of another user is not a tie.
   const auto read = Build({{"a", "x", 1}, {"b", "x", 3}, {"a", "y", 2}, {"a", "x", 3}, {"a", "x", 3}});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->report.repeats, 2u);

@@ -141,7 +141,7 @@ TEST_P(Gradients, NormsOfBothFormsEqualDualNumbers) {
     for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
       FloatGradientSum sum(*ops, h.flat.size(), 1);
       PhantomGradients gradients(*ops, h.Setup(), {.clip = ClipRule::Flat(1e9), .form = form}, sum);
-      // the same sink takes a ragged batch: nothing of the first may remain
+      // one sink takes a ragged batch: nothing of the first records may remain
       for (size_t i = 0; i < naive.size(); ++i) {
         const Case c = Cases(a)[i];
         const double expected = test::Norm(naive[i]);

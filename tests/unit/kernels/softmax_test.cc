@@ -140,7 +140,7 @@ double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed)
                      .exp_RN = z.data()});
   ErrorMeter meter;
   for (size_t r = 0; r < s.rows; ++r) {
-    lse.push_back(static_cast<float>(*stats.at(0, r) + std::log(*stats.at(1, r))) + 1.5f);  // of later tiles
+    lse.push_back(static_cast<float>(*stats.at(0, r) + std::log(*stats.at(1, r))) + 1.5f);  // of the later tiles
     if (target[r] >= 0) {
       EXPECT_EQ(*stats.at(2, r), logits[r * s.classes + static_cast<size_t>(target[r])]);
     }
@@ -308,7 +308,7 @@ TEST(Softmax, NothingIsReadOrWrittenPastTheEndOfABuffer) {
   }
 }
 
-// Small probabilities are as exact as large ones, though the contract asks for no more than an absolute bound.
+// Small probabilities are as exact as large ones, although the contract only asks for an absolute bound.
 TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
   for (const OpTable* ops : TestedOps()) {
     constexpr size_t kCount = 400000;
@@ -332,7 +332,7 @@ TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
   }
 }
 
-// A diverged record must be seen to be one: its norm is what is tested later.
+// A diverged record must be recognisable: later code tests its norm.
 TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
   for (const OpTable* ops : TestedOps()) {
     for (size_t n : {5, 16, 70}) {

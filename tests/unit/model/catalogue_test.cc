@@ -100,7 +100,7 @@ TEST_F(CatalogueTest, RefusesItemsThatAreNone) {
   EXPECT_FALSE(AddItems(base, std::vector<NewItem>{{"x", "", ""}, {"x", "", ""}}).ok());
 }
 
-// What the owner chose for the lists, a model that is made of the model says too.
+// The owner's choice for the lists is kept in a model that is made from the model.
 TEST_F(CatalogueTest, AllowSeen_IsKept) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   EXPECT_FALSE(base.lists().allow_seen);

@@ -235,7 +235,7 @@ TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 2);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
                 "memory.wisp: written by format 2 for readers of format 2 or newer, this build reads up to 1");
-  // A newer writer whose file older readers may read.
+  // A newer writer wrote a file that older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 0);

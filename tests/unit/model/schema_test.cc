@@ -29,7 +29,7 @@ class Schema : public testing::Test {
       GTEST_SKIP() << "flatc is not installed (Debian: flatbuffers-compiler)";
     if (version.find("2.0.8") == std::string::npos) GTEST_SKIP() << "flatc 2.0.8 is needed, found " << version;
   }
-  // 0 if the schema in `folder` can replace the released one.
+  // Returns 0 if the schema in `folder` can replace the released one.
   int Conforms(const std::string& folder, const std::string& name, std::string* output) {
     return RunShell("flatc -I '" + folder + "' --conform-includes '" + kReleased + "' --conform '" + kReleased + "/" +
                         name + "' '" + folder + "/" + name + "'",

@@ -155,7 +155,7 @@ TEST_F(Forecast, MeasuresWithoutALog) {
   for (const std::string& file : ours) EXPECT_TRUE(std::filesystem::exists(file)) << file;
   const auto files = std::distance(std::filesystem::directory_iterator(folder_ / ""), {});
   EXPECT_EQ(files, static_cast<ptrdiff_t>(ours.size())) << "what was made up is gone";
-  // What a process that was killed left goes too. What another one holds stays, and what nobody held is not ours.
+  // Files that a killed process left are deleted too. Files that another process holds, or that nobody held, stay.
   const std::string left = path + ".measuring-Left01", held = path + ".measuring-Held01",
                     other = path + ".measuring-Other1", longer = path + ".measuring-Longer1";
   for (const std::string& folder : {left, held, other, longer}) {

@@ -1,4 +1,5 @@
-// A plan for a life: it costs what was asked for, however it is used; its settings are read back; half of one is none.
+// A plan for a deployment: it costs what was asked for, however it is used; its settings are read back; half of a plan
+// does not count.
 #include "runtime/personalise/lifetime.h"
 
 #include <gtest/gtest.h>

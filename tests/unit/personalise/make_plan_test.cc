@@ -122,7 +122,10 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   differs("the number of steps of a run is 3", [](PlanToMake& p) { p.request.steps_per_run = 4; });
   differs("the batch is 400", [](PlanToMake& p) { p.request.expected_batch = 300; });
   differs("the learning rate is", [](PlanToMake& p) { p.request.learning_rate = 0.5; });
-  differs("the judge is private, asked for is none", [](PlanToMake& p) { p.request.judgings = 0; });
+  differs(
+      "the judge is private, asked for is "
+      "none",
+      [](PlanToMake& p) { p.request.judgings = 0; });
   differs("the judge is private, asked for is local", [](PlanToMake& p) { p.request.judges_locally = true; });
   differs("the number of judgings is 2, asked for is 3", [](PlanToMake& p) { p.request.judgings = 3; });
   differs("the share of records that judge is", [](PlanToMake& p) { p.request.judging_share = 0.5; });

@@ -88,7 +88,7 @@ TEST_F(CDevice, MemoryIsPlanned_AndNoRoomIsSaid) {
 
 TEST_F(CDevice, WithoutOneTheProcessorDoes) {
   device_.module = "none.so";
-  EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT) << "a module that was named is none";
+  EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT) << "a named module is missing";
   device_.module = std::getenv("WISP_CUDA_MODULE");
   setenv("WISP_TEST_NO_GPU", "1", 1);
   ASSERT_EQ(Open(), WISP_OK) << error_.message;

@@ -125,7 +125,7 @@ TEST_F(CPersonalise, RunsOnADeviceOrSaysThatItDidNot) {
   const char* module = std::getenv("WISP_CUDA_MODULE");
   if (module == nullptr) GTEST_SKIP() << "WISP_CUDA_MODULE names no module";
   device.module = "none.so";
-  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a module that was named is none";
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a named module is missing";
   EXPECT_NE(std::string(error_.message).find("the device cuda cannot be opened: "), std::string::npos)
       << error_.message;
   device.module = module;

@@ -173,7 +173,7 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   EXPECT_NE(text.find("set by PLD, had it been fixed beforehand, which it was not: no guarantee"), std::string::npos);
 }
 
-// The same figures under a plan, and what the statement says about limits.
+// These figures under a plan, and the statement's words about limits.
 TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
   const std::vector<ChargeRequest> plan = {{.mechanism = kSelection, .run = "run"},
                                            {.mechanism = *kTraining.WithSteps(100), .run = "run", .loss_slack = 2e-9}};

@@ -159,7 +159,7 @@ TEST_P(LanguageModel, WhatTheLedgerRefusesMovesNothing) {
   EXPECT_TRUE(ledger->Entries()->empty());
 }
 
-// The same losses without the trainer, over hidden states of all positions at once, on any number of threads.
+// Computes these losses without the trainer, over hidden states of all positions at once, on any number of threads.
 TEST_P(LanguageModel, EvaluationHasTheLossesOfTheReference) {
   const Recommender graph(architecture_, kernels::BestOps(), {.use = GraphUse::kInference});
   double nats = 0;

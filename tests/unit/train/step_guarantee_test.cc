@@ -231,7 +231,7 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(first->Step().ok());
   Checkpoint saved = *first->Save();
   EXPECT_EQ(saved.receipt, *ledger_.ReceiptOf(o.privacy.run));
-  saved.receipt.clear();  // then the number of charged steps says who paid
+  saved.receipt.clear();  // then the number of charged steps decides
   auto other = OpenLedger("other");
   o.privacy.ledger = &other;
   auto second = Make(o, ring_.records);

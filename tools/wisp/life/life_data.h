@@ -31,7 +31,7 @@ std::string Thousands(uint64_t number);
 std::string ThousandsOf(uint64_t number, std::string_view what);
 // Returns "; training cannot read 3 of its events: ...", or an empty text if it can read them all.
 std::string UnreadableIn(const data::LogCount& count);
-// Returns a line that says how times that are dates are given, or an empty text if there are none.
+// Returns a line that says how to give times that are dates, or an empty text if no time is a date.
 std::string DatesIn(const data::LogCount& count, uint32_t times_per_second);
 // Opens an existing log: a misspelt name must not create an empty one, and another file must not become a log. `what`
 // names it in the error about a file that cannot be opened.

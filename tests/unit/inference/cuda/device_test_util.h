@@ -14,7 +14,7 @@ inline const kernels::Device& TheDevice() {
   return device;
 }
 
-// The same device, one launch after the other.
+// This is device() with one launch after the other.
 inline const kernels::Device& OneByOne() {
   static const kernels::MemoryTable table = [] {
     kernels::MemoryTable t = kernels::cuda::DeviceMemory();

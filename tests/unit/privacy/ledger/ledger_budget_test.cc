@@ -93,7 +93,7 @@ TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused)
   }
 }
 
-// The same choice with the least noise that the ledger accepts: the limit holds, but only just.
+// Makes that choice with the least noise that the ledger accepts: the limit holds, but only just.
 TEST_F(LedgerBudgetTest, TheWorstChoiceThatIsAcceptedKeepsTheLimit) {
   for (const Choice& c : Choices()) {
     const Mechanism first = Gaussian(1.5 * c.first.noise_multiplier());

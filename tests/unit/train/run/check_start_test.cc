@@ -76,7 +76,7 @@ TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "later"}).ok());
   EXPECT_TRUE(Check(here, ledger_).ok()) << "what comes after it takes nothing away";
 
-  // As much was spent there, at the same time, by a run of the same name, but not for these weights.
+  // The other ledger has as large a charge, at the same time, by a run of the same name, but not for these weights.
   Ledger other = *Ledger::Open(Path("other"), {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})});
   ProvenanceEntry elsewhere = Paid(other);
   Status refused = Check(elsewhere, ledger_);

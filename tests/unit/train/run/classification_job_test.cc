@@ -164,7 +164,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job = Job(mode);
     job.epochs = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
-    // As numbers of steps, these would be endless runs.
+    // These epochs would be endless runs.
     for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {
       job = Job(mode);
       job.epochs = epochs;

@@ -185,7 +185,7 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
 }
 
-// As numbers of steps these would be endless runs that charge again and again.
+// These epochs would be endless runs that charge again and again.
 TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
   TrainingJob job = PrivateJob();
   job.training.method = Method::kOrdinary;
