@@ -114,10 +114,10 @@ struct CanaryBound {
 // odd index only.
 Result<CanaryBound> CanaryEpsilon(const CanaryObservations& observations, const AuditLevel& level);
 
-// CanaryEpsilon's bound over all events at once and on all observations, without a choice. By the inequality of Dvoretzky,
-// Kiefer and Wolfowitz with Massart's constant (1990) both empirical distributions are everywhere within sqrt(log(4 /
-// (1 - confidence)) / (2 n)) of the true ones. It is weak for rare events: a second opinion for CanaryEpsilon that
-// shares only the data with it. The counts are those of the best event.
+// CanaryEpsilon's bound over all events at once and on all observations, without a choice. By the inequality of
+// Dvoretzky, Kiefer and Wolfowitz with Massart's constant (1990) both empirical distributions are everywhere within
+// sqrt(log(4 / (1 - confidence)) / (2 n)) of the true ones. It is weak for rare events: a second opinion for
+// CanaryEpsilon that shares only the data with it. The counts are those of the best event.
 Result<CanaryBound> CanaryEpsilonUniform(const CanaryObservations& observations, const AuditLevel& level);
 
 // A lower bound on mu for the claim "mu-Gaussian DP" (Dong, Roth, Su 2022), which one release of a Gaussian mechanism

@@ -195,7 +195,7 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   if (!impl_->budget.MayPlanRun(part)) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, impl_->RecordToSay(LedgerParts::Says::kPlan));
   if (impl_->budget.Covers(charges) && (!record || impl_->budget.record() == record)) return OkStatus();
-  // What does not fit as a whole is charged as far as it goes, without a plan.
+  // A run that does not fit as a whole is charged without a plan, as far as it goes.
   WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(charges).IsBeyond(part));
   if (beyond) return OkStatus();
   LedgerPlan plan{.run = charges.front().run, .purpose = kRunPlan, .part = part, .record = record};
@@ -239,7 +239,7 @@ Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
                                       const std::optional<EpsilonDelta>& new_limit) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  uint64_t fit = 0, too_many = most + 1, number = most;  // all of them first
+  uint64_t fit = 0, too_many = most + 1, number = most;  // the first try is all of them
   while (too_many - fit > 1) {
     WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> run, charges(number));
     WISP_RETURN_IF_ERROR(impl_->CheckEach(run));

@@ -1,14 +1,16 @@
-// The ledger: what a data set's privacy has been spent on, in one SQLite database on the device.
+// The ledger records what a data set's privacy has been spent on, in one SQLite database on the device.
 //
-// What it is: charged before spending. Charge returns after the charge is on disk, and only then may noise be drawn; a
-// crash in between leaves the charge counted, never a release uncounted. It belongs to the data, not to a model or a
-// checkpoint, and nothing here gives spent budget back. A limit set by the app is enforced inside the transaction that
+// A charge comes before spending. Charge returns after the charge is on disk, and only then may noise be drawn; a crash
+// in between leaves the charge counted, never a release uncounted. The ledger belongs to the data, not to a model or a
+// checkpoint, and no function gives spent budget back. A limit set by the app is enforced inside the transaction that
 // charges, so processes sharing the file cannot pass it together.
-// What it is not: proof against someone who deletes the file or puts an old copy in its place. That is noticed only
-// where it is kept elsewhere how far the ledger has got (ledger_anchor.h), and only by who opens it with that anchor.
-// Everything is in the one file: there is no write-ahead log, whose loss would lose the latest charges without a trace.
-// Only while a charge is being written a "-journal" lies beside it. Copy or move a ledger when no process has it open.
-// Rows are chained by hashes, so what is changed or missing is noticed.
+//
+// It does not stop somebody who deletes the file or puts an old copy in its place. That is noticed only if the ledger's
+// progress is stored elsewhere (ledger_anchor.h), and only by a program that opens it with that anchor.
+//
+// Everything is in the one file: there is no write-ahead log, whose loss would silently lose the latest charges. A
+// "-journal" lies beside it only while a charge is being written. Copy or move a ledger only when no process has it
+// open. Rows are chained by hashes, so changed or missing rows are noticed.
 //
 //   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("history.ledger", {.dataset = "watch history",
 //       .record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = 1800})}));
@@ -17,8 +19,8 @@
 //   WISP_RETURN_IF_ERROR(ledger.Charge({.mechanism = hundred_steps, .run = "2026-05-01"}).status());
 //   ... draw the noise of a hundred steps ...
 //
-// Thread-safe. Not to be used across fork(): a child opens the file anew. Blocks of steps with the same mechanism and
-// run are one mechanism to the accountant, so its time does not grow with the number of charges.
+// Thread-safe. Must not be used across fork(): a child opens the file anew. To the accountant, blocks of steps with the
+// same mechanism and run are one mechanism, so its time does not grow with the number of charges.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_
 
@@ -39,17 +41,17 @@
 
 namespace wisp::privacy {
 
-// Where the noise came from. Reproducible noise carries no guarantee: whoever knows the seed can take it away.
+// The source of the noise. Reproducible noise carries no guarantee: anybody who knows the seed can subtract it.
 enum class NoiseKind { kSecure, kReproducible };
 std::string_view ToText(NoiseKind noise);  // "secure", "reproducible"
 Result<NoiseKind> NoiseKindFromText(std::string_view text);
 
-// Whose records a mechanism reads. Records of a divided data set are in one part each (LedgerSplit), so what reads one
-// part only costs those of the other nothing: both compose in parallel (docs/algorithms.md, section 11).
+// The records that a mechanism reads. Each record of a divided data set is in one part (LedgerSplit), so a mechanism
+// that reads only one part costs the other nothing: both compose in parallel (docs/algorithms.md, section 11).
 enum class RecordPart {
-  kAll,       // it may read every record: counts for both parts
-  kTraining,  // those that train
-  kJudging,   // those that decide whether what was trained is better
+  kAll,       // may read every record: counts for both parts
+  kTraining,  // records that train
+  kJudging,   // records held out to evaluate whether the trained model is better
 };
 std::string_view ToText(RecordPart part);  // "all", "training", "judging"
 Result<RecordPart> RecordPartFromText(std::string_view text);
@@ -57,56 +59,56 @@ Result<RecordPart> RecordPartFromText(std::string_view text);
 using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
 
 struct ChargeRequest {
-  Mechanism mechanism;  // all that may be released on this charge, e.g. a block of steps
-  std::string run;      // names the run
+  Mechanism mechanism;  // everything that may be released on this charge, e.g. a block of steps
+  std::string run;      // name of the run
   std::string purpose;  // for people: "training", "token frequencies"
   NoiseKind noise = NoiseKind::kSecure;
-  // How far the noise drawn is from the mechanism's: DiscretisationLoss (exact_sum.h) for all that is released on this
-  // charge. 0 to 1; 0 where the noise is the mechanism's own.
+  // How far the drawn noise is from the mechanism's: DiscretisationLoss (exact_sum.h) for everything that is released
+  // on this charge. 0 to 1; 0 if the noise is the mechanism's own.
   double loss_slack = 0;
-  RecordPart part = RecordPart::kAll;  // another one: of a ledger that is split
+  RecordPart part = RecordPart::kAll;  // the other parts need a ledger that is split
 };
 
 struct LedgerEntry {
   ChargeId id = 0;
-  uint64_t seq = 0;      // of all limits, plans and entries together: 1, 2, 3, ... in the order of writing
+  uint64_t seq = 0;      // over all limits, plans and entries together: 1, 2, 3, ... in the order of writing
   std::string time_utc;  // 2026-05-01T12:00:00.000000Z
   std::string run, purpose;
   Mechanism mechanism;
   NoiseKind noise = NoiseKind::kSecure;
   double loss_slack = 0;
-  uint64_t plan = 0;  // seq of the plan that pays; 0: none
+  uint64_t plan = 0;  // seq of the plan that pays; 0: no plan
   RecordPart part = RecordPart::kAll;
-  // What one record is. None: the charge is for draws from weights.
+  // The definition of one record. nullopt: the charge is for draws from weights.
   std::optional<RecordSpec> record = {};
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
 };
 
-// What a run said, before its first charge, that it would charge at most.
+// The most that a run said, before its first charge, it would charge.
 struct PlannedMechanism {
-  Mechanism mechanism;    // with its total number of steps
-  double loss_slack = 0;  // of all of these steps
+  Mechanism mechanism;    // with the total number of steps
+  double loss_slack = 0;  // for all of these steps
 };
 struct LedgerPlan {
   uint64_t seq = 0;
   std::string time_utc, run, purpose;
-  std::vector<PlannedMechanism> mechanisms;  // none: the plan of its part was taken back
+  std::vector<PlannedMechanism> mechanisms;  // empty: the plan of its part was withdrawn
   RecordPart part = RecordPart::kAll;
-  std::string settings = {};              // JSON of who wrote it: how its runs are made; empty: none
-  std::optional<RecordSpec> record = {};  // as that of LedgerEntry
+  std::string settings = {};              // JSON of the plan's writer that says how its runs are made; empty: none
+  std::optional<RecordSpec> record = {};  // as LedgerEntry::record
 };
 
-// How records are divided: once, for good. A record judges where the hash of its unit with the salt, as a number from 0
-// to 1, is below the share (runtime/train/run/parts.h).
+// How records are divided, once and for good. A record is held out for evaluation if the hash of its unit with the
+// salt, as a number from 0 to 1, is below the share (runtime/train/run/parts.h).
 struct LedgerSplit {
   uint64_t seq = 0;
   std::string time_utc;
   double judging_share = 0;  // above 0, below 1
-  std::string salt;          // kSplitSaltBytes, random, public
+  std::string salt;          // kSplitSaltBytes random, public bytes
 };
 inline constexpr size_t kSplitSaltBytes = 16;
 
-// What a charge released, kept for those who go on from it.
+// A result that a charge released, stored for code that continues from it.
 struct LedgerResult {
   uint64_t seq = 0;
   std::string time_utc;
@@ -120,25 +122,25 @@ struct LedgerLimit {
   EpsilonDelta limit;
 };
 
-// What may be said of everything charged so far at some delta, and why (docs/algorithms.md, section 10).
+// The statement about everything charged so far at some delta, and its basis (docs/algorithms.md, section 10).
 struct LedgerFigures {
   enum class Basis {
     kNothing,  // nothing was charged
-    // Every charge is under a plan that was fixed before the first: its PLD figure, that of the whole plan.
+    // Every charge is under a plan that was fixed before the first one. The figure is the PLD figure of the whole plan.
     kPlan,
-    kAdaptive,     // some are not, and may have been chosen after looking at earlier outputs: filter and odometer
-    kNoGuarantee,  // noise that can be repeated
+    kAdaptive,  // some charges are not, and may have been chosen after looking at earlier outputs: filter and odometer
+    kNoGuarantee,  // some noise can be repeated
   } basis = Basis::kNothing;
   StatedEpsilon stated;
-  // Of kPlan, where some of it is not used yet: the figure of what is. It holds where stopping did not depend on
+  // For kPlan, if some of it is not used yet: the figure of the used part. It holds only if stopping did not depend on
   // outputs.
   std::optional<StatedEpsilon> used = {};
-  std::vector<Mechanism> planned_left = {};  // of kPlan: not charged yet; charging these adds nothing to `stated`
+  std::vector<Mechanism> planned_left = {};  // for kPlan: not charged yet; charging these adds nothing to `stated`
   // The limit that holds however charges were chosen: it was set before the first of them, and never raised since.
   std::optional<EpsilonDelta> held_limit = {};
-  bool limit_is_late = false;     // the first one was set after a charge
-  bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one is gone
-  // Where records are divided: what was charged for each part. The figures above are those of the part with the largest
+  bool limit_is_late = false;     // the first limit was set after a charge
+  bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one no longer holds
+  // If records are divided: what was charged for each part. The figures above are those of the part with the largest
   // epsilon, and hold for every record.
   struct Part {
     RecordPart part;
@@ -150,28 +152,28 @@ struct LedgerFigures {
   std::vector<Part> parts = {};
 };
 
-// A plan that is to be written: Ledger::WritePlan.
+// A plan to be written with Ledger::WritePlan.
 struct PlanRequest {
   std::string run, purpose;
   RecordPart part = RecordPart::kAll;
-  std::vector<ChargeRequest> charges = {};  // of this part; none: takes the plan of the part back
+  std::vector<ChargeRequest> charges = {};  // of this part; empty: withdraws the part's plan
   std::string settings = {};
 };
 
-// Terms that are fixed before the first charge. Those that are left out stay as they are.
+// Terms that are fixed before the first charge. Fields that are empty leave the present terms as they are.
 struct LedgerSetup {
   std::optional<EpsilonDelta> limit = {};
   std::optional<double> judging_share = {};
-  std::vector<PlanRequest> plans = {};  // in this order
-  // The newest row (Ledger::NewestRow) of the ledger that these terms follow from. Where the ledger has newer rows,
+  std::vector<PlanRequest> plans = {};  // written in this order
+  // The newest row (Ledger::NewestRow) of the ledger from which these terms follow. If the ledger has newer rows,
   // nothing is written.
   std::optional<uint64_t> newest_row = {};
 };
 
-// What a ledger says at one moment.
+// The content of a ledger at one moment.
 struct LedgerState {
   std::vector<LedgerEntry> entries;
-  Receipt receipt;  // of the newest of them; empty: there is none
+  Receipt receipt;  // of the newest entry; empty without entries
   std::optional<EpsilonDelta> limit;
   std::optional<RecordSpec> record;
   LedgerFigures figures;
@@ -181,29 +183,32 @@ class LedgerAnchor;  // ledger_anchor.h
 
 struct LedgerOptions {
   std::string dataset;  // for people
-  // What one record is. RecordSpec::Any opens an existing ledger whatever its records are, under any adjacency.
+  // The definition of one record. RecordSpec::Any opens an existing ledger whatever its records are, under any
+  // adjacency.
   RecordSpec record;
-  bool unit_chosen = true;  // somebody chose the unit; false where a program took the default because nobody did
+  bool unit_chosen = true;  // somebody chose the unit; false: a program took the default because nobody did
   Adjacency adjacency = Adjacency::kAddRemove;
-  // How far the ledger has got, kept elsewhere: a ledger that lacks what the anchor knows is refused. None: an old copy
-  // goes unnoticed.
+  // The ledger's progress, stored elsewhere: a ledger that lacks rows which the anchor knows is refused. Null: an old
+  // copy goes unnoticed.
   std::shared_ptr<LedgerAnchor> anchor;
-  bool begin_anchor = false;  // the anchor may be empty though the ledger has rows: it begins now
-  // How long a charge waits for other processes; they hold the file while they compute, 0.2 s or so.
+  bool begin_anchor = false;  // the anchor may be empty although the ledger has rows: it begins now
+  // How long a charge waits for other processes, which hold the file while they compute, 0.2 s or so.
   int busy_timeout_ms = 30000;
 };
 
 class Ledger {
  public:
-  // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the
-  // file, so what is refused before leaves none behind. An existing one must have the record and the adjacency of
-  // `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged),
-  // kUnsupported (another version), kPrivacyRefused (another record or adjacency; its anchor knows what it lacks). A
-  // file that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
-  // counts; one of another data set, record or adjacency is refused from then on. A relative path is that of now.
+  // Opens the ledger, or prepares one that does not exist yet: nothing is spent on it, and its first charge or limit
+  // creates the file, so a refusal before leaves no file behind. An existing ledger must have the record and the
+  // adjacency of `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a
+  // ledger, damaged), kUnsupported (another version), kPrivacyRefused (another record or adjacency; the anchor knows
+  // rows that it lacks).
+  //
+  // A file that is not a ledger is not changed. If another process creates the ledger meanwhile, that ledger is used;
+  // if it has another data set, record or adjacency, it is refused from then on. A relative path is resolved now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
-  // Opens what is there, whatever its records are: for display, and for charges by those who take what one record is
-  // from record().
+  // Opens an existing ledger, whatever its records are: for display, and for charges by callers that take the
+  // definition of a record from record().
   static Result<Ledger> OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor = nullptr,
                                      bool begin_anchor = false);
   Ledger(Ledger&&) noexcept;
@@ -212,45 +217,48 @@ class Ledger {
 
   const std::string& path() const;
   const std::string& dataset() const;
-  // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any, and so is data
-  // without one.
+  // kPrivacyRefused if the ledger is of another data set, by name. A ledger without a name matches any data, and data
+  // without a name matches any ledger.
   Status CheckDataset(const std::string& dataset) const;
   PrivacyUnit unit() const;
   bool unit_chosen() const;
   Adjacency adjacency() const;
-  // What one record is: as the charges say, or before the first of them the newest plan, or who opened the ledger.
-  // Nothing where none of these says so.
+  // The definition of one record. It comes from the charges, or before the first charge from the newest plan, or from
+  // the caller that opened the ledger; nullopt if none of these has one.
   Result<std::optional<RecordSpec>> Record() const;
-  // The same, and kPrivacyRefused where nothing says so, or who opened the ledger takes a record for something else.
+  // Record(), but kPrivacyRefused if there is no definition, or if the caller that opened the ledger has another one.
   Result<RecordSpec> RequireRecord() const;
 
-  // Writes all of it or nothing, in one transaction. A run that is killed meanwhile leaves a ledger without any of it,
-  // or no ledger; the same call again is right. kPrivacyRefused as SetLimit, Split and WritePlan, which are one of
-  // these alone; and where the ledger has rows after `newest_row`.
+  // Writes all terms or nothing, in one transaction. A run that is killed meanwhile leaves a ledger without any of
+  // them, or no ledger; the same call may be repeated. kPrivacyRefused as in SetLimit, Split and WritePlan, each of
+  // which sets one of these terms; and if the ledger has rows after `newest_row`.
   Status SetUp(const LedgerSetup& setup);
 
-  // From now on no charge may bring the total above `limit`, also where charges are chosen by looking at what earlier
-  // ones released. The newest limit counts, all are kept. A limit below what is spent is accepted: every further charge
-  // is refused. One that is set or raised after a charge is enforced alike, but is a new promise: what holds in the
-  // strict sense is then what Figures says.
+  // From now on no charge may bring the total above `limit`, even if charges are chosen by looking at what earlier ones
+  // released. The newest limit counts, all are stored. A limit below what is spent is accepted: every further charge is
+  // then refused. A limit that is set or raised after a charge is enforced alike, but is a new promise: Figures says
+  // what then holds in the strict sense.
   Status SetLimit(const EpsilonDelta& limit) { return SetUp({.limit = limit}); }
-  // kPrivacyRefused for a limit below what is spent already, with both figures; for those who would rather not set one.
+  // kPrivacyRefused for a limit below what is already spent, with both figures, for callers that would rather not set
+  // it.
   Status CheckLimit(const EpsilonDelta& limit) const;
   Result<std::optional<EpsilonDelta>> Limit() const;
 
-  // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
-  // reproducible charge passes any), if its record is not that of the charges before it, or nobody says
-  // what a record is, if the mechanism's adjacency is not the data set's, if no accountant has a proof
-  // for it, or if its noise is reproducible where charges before it had secure noise, or the other way round: that
-  // would take the epsilon from all of them, for ever. After any error nothing may be released; an I/O error, the
-  // anchor's too, may leave the charge recorded. An error says what the run was charged before. What is under the plan
-  // costs one disk sync; what is not costs the accountant a second at most once, then nothing to speak of.
+  // Records the charge durably. kPrivacyRefused, with nothing changed:
+  //   - if the total would pass the limit (a reproducible charge passes any);
+  //   - if its record is not that of the charges before it, or nobody defines a record;
+  //   - if the mechanism's adjacency is not the data set's, or no accountant has a proof for it;
+  //   - if its noise is reproducible where charges before it had secure noise, or the other way round: that would take
+  //     the epsilon from all of them, for ever.
+  // After any error nothing may be released; an I/O error, the anchor's too, may leave the charge recorded. An error
+  // says what the run was charged before. A charge under the plan costs one disk sync; any other costs the accountant a
+  // second at most once, then almost nothing.
   Result<ChargeId> Charge(const ChargeRequest& request);
 
-  // Fixes what is to be charged, before the first charge: what then runs under the plan, in any order, composes by PLD,
-  // and the figure is that of the whole plan. The last plan before the first charge counts; where there is none the
-  // first charge is one by itself. kPrivacyRefused after a charge, and for a plan that passes the limit.
-  // Charges of one part: the plan is that part's, and "a charge" one that counts for it. `settings`: LedgerPlan.
+  // Fixes what is to be charged, before the first charge: charges under the plan, in any order, compose by PLD, and the
+  // figure is that of the whole plan. The last plan before the first charge counts; without one the first charge is a
+  // plan by itself. kPrivacyRefused after a charge, and for a plan that passes the limit. If the charges are of one
+  // part, the plan is that part's, and "a charge" means one that counts for it. `settings`: LedgerPlan.
   Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                    const std::string& settings = {}) {
     return SetUp({.plans = {{.run = run,
@@ -259,82 +267,82 @@ class Ledger {
                              .charges = std::vector<ChargeRequest>(charges.begin(), charges.end()),
                              .settings = settings}}});
   }
-  // What is to follow from now on, after charges: kept with `settings` for whoever follows it, and paid for by nothing
-  // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, nothing was charged yet, or
-  // the ledger has rows after `newest_row`, from which the change does not follow.
+  // Changes the plan after charges. The new one is stored with `settings` for whoever follows it. It is paid for only
+  // by the filter, or by what is left of the old plan. kPrivacyRefused: it passes the limit, nothing was charged yet,
+  // or the ledger has rows after `newest_row`, from which the change does not follow.
   Status ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                     const std::string& settings, uint64_t newest_row);
-  // For a run, when it can no longer be refused and before its first charge: WritePlan of all that it will charge,
-  // where it may. Does nothing after a charge, for noise that can be repeated, where what is planned covers the run,
-  // and where somebody else's plan is written.
+  // WritePlan of everything that a run will charge, called when the run can no longer be refused and before its first
+  // charge. Does nothing after a charge, for noise that can be repeated, if the existing plan covers the run, or if
+  // somebody else's plan is written.
   Status PlanRun(std::span<const ChargeRequest> charges);
 
   // Divides the records, once: from now on charges may be of one part, and the data set's figure is that of the part
-  // that was charged most. Does nothing where they are divided in this way. kPrivacyRefused where they are divided in
-  // another; kUnsupported under replace-one, where parts would add up.
+  // that was charged most. Does nothing if they are already divided in this way. kPrivacyRefused if they are divided in
+  // another way; kUnsupported under replace-one, where parts would add up.
   Status Split(double judging_share) { return SetUp({.judging_share = judging_share}); }
   Result<std::optional<LedgerSplit>> TheSplit() const;
 
-  // Keeps what the charge released, for those who go on from it. It must be nothing but what the charge paid for and
+  // Stores what the charge released, for code that continues from it. It must contain only what the charge paid for and
   // what anybody may know.
   Status AddResult(ChargeId id, const std::string& text);
   Result<std::vector<LedgerResult>> Results() const;
 
-  // Whether what is left of the plan has all of these: then their cost is part of the plan's figure.
+  // True if what is left of the plan contains all of these: then their cost is part of the plan's figure.
   Result<bool> Covers(std::span<const ChargeRequest> charges) const;
 
-  // Whether all of `charges`, a run's from the first to the last, could be recorded now: to be asked before the first,
-  // so that a run that cannot be paid to its end spends nothing. The run calls PlanRun with the same charges.
-  // kPrivacyRefused as Charge, with the figures of the whole. Writes nothing and sets nothing aside: another process
-  // may spend what was found, and every charge is checked again. Where `new_limit` is given it is held against that,
-  // which is about to be set.
+  // Checks that all of `charges`, a run's from the first to the last, could be recorded now. Call it before the first
+  // charge, so that a run that cannot be paid to its end spends nothing; the run then calls PlanRun with the same
+  // charges. kPrivacyRefused as in Charge, with the figures of the whole. It writes and reserves nothing: another
+  // process may spend what was found, and every charge is checked again. If `new_limit` is given, that limit, which is
+  // about to be set, replaces the ledger's.
   Status CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit = {}) const;
-  // The most steps that fit, 0 to `most`; `charges` has all that is to be charged for so many, and must not ask the
-  // ledger. An error is no answer about the limit.
+  // The largest number of steps that fit, 0 to `most`. `charges` returns all charges for so many steps, and must not
+  // use the ledger. An error does not answer the question.
   Result<uint64_t> StepsThatFit(uint64_t most,
                                 const std::function<Result<std::vector<ChargeRequest>>(uint64_t steps)>& charges,
                                 const std::optional<EpsilonDelta>& new_limit = {}) const;
 
-  // Rows that this object has committed, including one after which the anchor failed. A failed charge may be tried
-  // again only if this number did not grow.
+  // The number of rows that this object has committed, including one after which the anchor failed. A failed charge may
+  // be tried again only if this number did not grow.
   uint64_t num_written() const;
 
-  // Notes that what the charge paid for was released. For display only: an entry counts either way.
+  // Records that what the charge paid for was released. For display only: an entry counts either way.
   Status MarkReleased(ChargeId id);
 
-  // The epsilon of everything charged so far, an upper bound: that of Figures. Infinity where it cannot be bounded:
-  // after any charge with reproducible noise, or where the accountant finds none. Of a run: by PLD, which holds where
-  // the number of its steps was fixed when it began (runtime/train/run/run_budget.h has the figure of any run).
+  // The epsilon of everything charged so far, an upper bound: that of Figures. Infinity if it cannot be bounded: after
+  // any charge with reproducible noise, or if the accountant finds no bound. For a run: by PLD, which holds if the
+  // number of its steps was fixed when it began (runtime/train/run/run_budget.h has the figure of any run).
   Result<LedgerFigures> Figures(const Delta& delta) const;
-  // Figures without `used`, `planned_left` and `parts`: of a plan nothing that takes long a second time.
+  // Figures without `used`, `planned_left` and `parts`: for a plan, nothing that takes long is computed twice.
   Result<LedgerFigures> Stated(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
-  // The same as it would be after these charges, of one part or of several. Writes nothing.
+  // Spent as it would be after these charges, of one part or of several. Writes nothing.
   Result<double> SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const;
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta,
                                    Fineness fineness = Fineness::kFull) const;
 
-  // Of all that was charged to `run` so far; empty: nothing was.
+  // A receipt for everything charged to `run` so far; empty if nothing was.
   Result<Receipt> ReceiptOf(const std::string& run) const;
-  // Whether this ledger, as it is now, has the charge that `receipt` was given for, and all that came before it.
+  // True if this ledger, as it is now, has the charge that `receipt` was given for, and everything before it.
   Result<bool> HasPaid(const Receipt& receipt) const;
-  // The seq of the first charge to the run that `receipt` was given to; 0: this ledger has no such charge.
+  // The seq of the first charge to the run that `receipt` was given to; 0 if this ledger has no such charge.
   Result<uint64_t> FirstChargeOf(const Receipt& receipt) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
-  // The number of the newest row of all kinds; 0: there is none.
+  // The number of the newest row of any kind; 0 without rows.
   Result<uint64_t> NewestRow() const;
-  // A random name of the file that copies of it share, in hex; of one that is not there yet, the one it will have.
+  // A random name of the file, in hex, which its copies share; for a ledger that does not exist yet, its future name.
   Result<std::string> Id() const;
-  // All of it of one moment, whatever others write meanwhile.
+  // The state at one moment, whatever others write meanwhile.
   Result<LedgerState> StateNow(const Delta& delta) const;
-  // What the ledger said while it had so many charges, the newest first: after each limit, plan and division of records
-  // that came before the next charge, and after the last of those charges. Empty: it never had so many.
+  // The states of the ledger while it had so many charges, the newest first: after each limit, plan and division of
+  // records that came before the next charge, and after the last of those charges. Empty if it never had so many.
   Result<std::vector<LedgerState>> StatesWith(uint64_t num_charges, const Delta& delta) const;
   // All limits, the newest last, and all plans.
   Result<std::vector<LedgerLimit>> Limits() const;
   Result<std::vector<LedgerPlan>> Plans() const;
-  // Data set, limit, total at `delta`, entries, composition.
+  // Exports data set, limit, total at `delta`, entries and composition.
   Result<std::string> ExportJson(const Delta& delta) const;
 
  private:

@@ -84,13 +84,13 @@ class File final : public LedgerAnchor {
                          SyncToDisk(file) == 0 && rename(temporary.c_str(), path_.c_str()) == 0;
     const Status failed = written ? OkStatus() : Failed("cannot be written");
     if (!written) unlink(temporary.c_str());
-    close(file);  // and the lock with it
+    close(file);  // and releases its lock
     return written ? SyncFolder() : failed;
   }
 
  private:
-  // One temporary file for all writers, so that what a killed one left is used by the next. It is the caller's alone
-  // until it is closed.
+  // All writers share one temporary file, so that the next one reuses what a killed writer left. It belongs to the
+  // caller until it is closed.
   static int OpenLocked(const std::string& temporary) {
     for (;;) {
       const int file = open(temporary.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -104,11 +104,11 @@ class File final : public LedgerAnchor {
       }
       if (lstat(temporary.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
         return file;
-      close(file);  // another writer has put it in its place meanwhile, or removed it
+      close(file);  // another writer has moved or removed it meanwhile
     }
   }
 
-  // What a killed writer left is empty, or the beginning of a line. Anything else is somebody's file.
+  // A killed writer leaves an empty file, or the beginning of a line. Anything else is somebody's file.
   static bool IsOurs(int file) {
     std::array<char, kTitle.size()> begin;
     const ssize_t size = pread(file, begin.data(), begin.size(), 0);

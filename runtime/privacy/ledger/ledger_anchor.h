@@ -1,12 +1,13 @@
-// An anchor: how far a ledger has got, kept elsewhere, so that an old copy that is put back in its place is noticed.
+// An anchor: the ledger's progress, stored elsewhere, so that an old copy that is put back in its place is noticed.
 //
-// A ledger cannot know by itself that it is a copy from last month. Where one number and one hash can be kept that
-// whoever restores files does not restore too (the platform's key store, another disk), they say so: the ledger must
-// have that row, with that chain value. It is written after a charge is on disk and before the charge counts as made.
-// After a crash in between, or where several processes charge at once, it may be some rows behind, which is allowed: a
-// ledger may be ahead of its anchor. So an old copy is noticed if it lacks a row that the anchor knows. A ledger that
-// has rows and no anchor is refused, unless it is said that the anchor begins now. What it is not: proof against who
-// can change both.
+// A ledger cannot know by itself that it is a copy from last month. One number and one hash can be stored where
+// restoring files does not restore them too (the platform's key store, another disk). They state that the ledger must
+// have that row, with that chain value.
+//
+// The anchor is written after a charge is on disk and before the charge counts as made. After a crash in between, or if
+// several processes charge at once, it may be some rows behind, which is allowed: a ledger may be ahead of its anchor.
+// So an old copy is noticed if it lacks a row that the anchor knows. A ledger that has rows but no anchor is refused,
+// unless the caller says that the anchor begins now. It does not help against somebody who can change both.
 //
 //   Ledger::Open(path, {.dataset = "history", .record = record, .anchor = FileAnchor("/elsewhere/history.anchor")})
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ANCHOR_H_
@@ -23,23 +24,23 @@
 namespace wisp::privacy {
 
 struct AnchorValue {
-  std::string ledger_id;  // 16 bytes, random, made with the ledger
-  uint64_t seq = 0;       // rows of the ledger
-  ChainValue chain{};     // up to the last of them
+  std::string ledger_id;  // 16 random bytes, created with the ledger
+  uint64_t seq = 0;       // number of rows of the ledger
+  ChainValue chain{};     // up to the last of these rows
 };
 
-// Called with the ledger's mutex held, and while it is locked against other processes; must not use the ledger. Several
-// processes with one ledger have one anchor.
+// Called with the ledger's mutex held, and while it is locked against other processes; must not use the ledger.
+// Processes that share a ledger share one anchor.
 class LedgerAnchor {
  public:
   virtual ~LedgerAnchor() = default;
-  // Nothing where none has been written yet. Called whenever the ledger is read.
+  // nullopt if none has been written yet. Called whenever the ledger is read.
   virtual Result<std::optional<AnchorValue>> Read() = 0;
-  // On return it lasts. Whole or not at all. Called once for each row of the ledger.
+  // Replaces the value, all or nothing; it is durable on return. Called once for each row of the ledger.
   virtual Status Write(const AnchorValue& value) = 0;
 };
 
-// A file of one line, for its owner only, replaced at once.
+// An anchor in a file of one line, readable by its owner only, replaced atomically.
 std::shared_ptr<LedgerAnchor> FileAnchor(const std::string& path);
 
 }  // namespace wisp::privacy

@@ -7,7 +7,7 @@ namespace {
 
 bool IsWritten(const Database& database) { return !database.is_pending() && !database.display_only(); }
 
-// None where the caller has it, and where nothing can be written.
+// nullopt if the caller already has the lock, or if nothing can be written.
 Result<std::optional<Transaction>> WritersLock(Database& database) {
   std::optional<Transaction> lock;
   if (database.in_transaction() || !IsWritten(database)) return lock;
@@ -18,7 +18,7 @@ Result<std::optional<Transaction>> WritersLock(Database& database) {
 
 std::string Named(const Database& database) { return "ledger '" + database.path() + "'"; }
 
-// What went wrong with its anchor, which may be an app's own and know no names.
+// Adds the ledger's name to an error of its anchor, which may be an app's own and know no names.
 Status Naming(const Database& database, const Status& fault) {
   return fault.ok() ? fault : Status(fault.code(), Named(database) + ": " + fault.message());
 }
@@ -32,14 +32,14 @@ Result<std::optional<AnchorValue>> Anchored::Read(const Database& database) cons
   return known;
 }
 
-// A new ledger gets its anchor before its first row: after a crash in between it is not one that has rows and no
-// anchor. Another process may have begun it since it was asked for, and charged.
+// A new ledger gets its anchor before its first row, so that a crash in between does not leave rows without an anchor.
+// Another process may have begun it since the anchor was read, and charged.
 Status Anchored::Begin(Database& database, const std::string& random_id, const LedgerPosition& position) const {
   if (!IsWritten(database) && position.seq == 0) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
   WISP_ASSIGN_OR_RETURN(const auto known, Read(database));
   if (known) {
-    // It may be of rows that were added after ours were read: then they are in the file.
+    // The anchor may know rows that were added after ours were read: then they are in the file.
     LedgerPosition there = position;
     if (known->seq > there.seq && ReadChainAt(database, known->seq).ok()) there.seq = known->seq;
     return Check(known, database, random_id, there);

@@ -1,7 +1,7 @@
-// A ledger held to its anchor: what must agree when the ledger is read, and what is kept when a row was added. Without
-// an anchor it does nothing.
+// Checks a ledger against its anchor when it is read, and updates the anchor when a row was added. Without an anchor it
+// does nothing.
 //
-//   // before the rows: who adds rows writes the anchor after them
+//   // before the rows: a program that adds rows writes the anchor after them
 //   WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read(database));
 //   ... read the ledger up to `position` ...
 //   WISP_RETURN_IF_ERROR(anchored.Check(known, database, random_id, position));
@@ -24,18 +24,17 @@ namespace wisp::privacy {
 
 class Anchored {
  public:
-  // `begin`: there may be no anchor yet though the ledger has rows.
+  // `begin`: the anchor may still be missing although the ledger has rows.
   Anchored(std::shared_ptr<LedgerAnchor> anchor, bool begin) : anchor_(std::move(anchor)), begin_(begin) {}
 
-  // Errors name the ledger.
+  // Reads the anchor; errors name the ledger.
   Result<std::optional<AnchorValue>> Read(const Database& database) const;
-  // kPrivacyRefused where something is missing that `known` is of, or where nothing is known though the ledger has
-  // rows.
+  // kPrivacyRefused if the ledger lacks what `known` states, or if the anchor is missing although the ledger has rows.
   Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,
                const LedgerPosition& position) const;
-  // The anchor knows what is up to `position` from now on. Never takes it back: who wrote later may have come first.
-  // Under the writers' lock, which it takes where the caller has none: of two that added rows, the later row is what
-  // the anchor knows in the end.
+  // Moves the anchor to `position`, and never back: a process that wrote later may have come first. It runs under the
+  // writers' lock, which it takes unless the caller has it, so that of two processes that added rows the later row
+  // remains in the anchor.
   Status Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const;
 
  private:

@@ -9,13 +9,14 @@
 namespace wisp::privacy {
 namespace {
 
-// Slack of blocks adds up to that of the whole but for rounding; Composition pays for more than this.
+// The slack of blocks adds up to that of the whole, except for rounding; Composition pays for more than this.
 constexpr double kSlackRounding = 1 + 5e-10;
-// The seq of what is only thought of: after everything.
+// The seq of hypothetical rows: after all others.
 constexpr uint64_t kNotWritten = std::numeric_limits<uint64_t>::max();
 
-// Whatever is seen of one `smaller` could be made from what is seen of one `larger`: at no epsilon has it more delta
-// (FewKinds in accountant.cc has the reason). For draws only, whose supports shrink as items are taken out of them.
+// True if whatever is seen of one `smaller` could be computed from what is seen of one `larger`, so that it has no more
+// delta at any epsilon (FewKinds in accountant.cc has the reason). For draws only, whose supports shrink as items are
+// taken out of them.
 bool IsNoMoreThan(const Mechanism& smaller, const Mechanism& larger) {
   if (smaller.kind() != larger.kind() || smaller.adjacency() != larger.adjacency()) return false;
   if (smaller.kind() == Mechanism::Kind::kRandomisedResponse) {
@@ -48,8 +49,8 @@ struct LedgerBudget::PlanFigures {
 };
 
 void LedgerBudget::Take(const LedgerPlan& plan) {
-  if (has_entries()) return;  // made after a look: it pays for nothing
-  // One of the same part is replaced, and so is what a run wrote for itself and never charged.
+  if (has_entries()) return;  // a plan made after a look pays for nothing
+  // A plan replaces one of the same part, and one that a run wrote for itself and never charged.
   std::erase_if(plans_, [&](const ActivePlan& p) { return p.plan.part == plan.part || p.plan.purpose == kRunPlan; });
   if (!plan.mechanisms.empty()) plans_.push_back({.plan = plan});
   for (const PlannedMechanism& p : plan.mechanisms) {
@@ -169,7 +170,7 @@ std::optional<EpsilonDelta> LedgerBudget::guaranteed_limit() const {
   return fixed;
 }
 
-// Of all that is planned: asked for at one delta again and again, and always the same.
+// The figure of all plans. It is requested at one delta again and again, and never changes.
 Result<StatedEpsilon> LedgerBudget::PlanState(const Delta& delta) const {
   if (!figures_) return planned_.State(delta);
   for (const auto& known : figures_->at_deltas) {
@@ -191,8 +192,7 @@ Result<bool> LedgerBudget::PlanKeeps(const EpsilonDelta& limit) const {
   return plan.epsilon <= limit.epsilon();
 }
 
-// What histories that stay on the plan take of the limit's delta. A plan that does not keep the limit gives them
-// nothing.
+// The share of the limit's delta that histories on the plan take. A plan that does not keep the limit takes no share.
 Result<double> LedgerBudget::PlanDelta(const EpsilonDelta& limit) const {
   WISP_ASSIGN_OR_RETURN(const bool keeps, PlanKeeps(limit));
   if (!keeps) return 0.0;
@@ -204,7 +204,7 @@ Result<double> LedgerBudget::PlanDelta(const EpsilonDelta& limit) const {
     }
     return *known.delta;
   }
-  return limit.delta();  // must not happen
+  return limit.delta();  // unreachable
 }
 
 Result<bool> LedgerBudget::Keeps(const EpsilonDelta& limit) const {
@@ -221,8 +221,8 @@ Result<std::optional<EpsilonDelta>> LedgerBudget::FindBreach(const std::optional
   if (!has_entries()) return std::optional<EpsilonDelta>();
   std::vector<EpsilonDelta> limits;
   if (const auto newest = instead ? instead : limit()) limits.push_back(*newest);
-  // One set later, below the one that is guaranteed, has other orders: both are kept. One set before the first charge
-  // is not the one guaranteed.
+  // A limit set later, below the guaranteed one, has other orders: both are kept. A limit set before the first charge
+  // is not guaranteed yet.
   const auto guaranteed = guaranteed_limit();
   if (guaranteed && !(instead && (first_entry_ == kNotWritten || IsAbove(*instead, *guaranteed))))
     limits.push_back(*guaranteed);
@@ -266,9 +266,9 @@ Result<double> LedgerBudget::AdaptiveEpsilon(const Delta& delta, const std::opti
     const double left = delta.value() - held->delta() + (1 - kFilterShare) * (held->delta() - taken);
     return std::min(held->epsilon(), left > 0 ? OdometerEpsilon(path_, left) : kInfinity);
   }
-  // Half of delta for histories on the plan, with the figure that it gives; half for those off it, with no smaller
-  // figure. (On the plan the figure is at all of delta: docs/algorithms.md, section 10, says what both hold at
-  // together.)
+  // Half of delta is for histories on the plan, with the figure that it gives; half is for those off it, with no
+  // smaller figure. (On the plan the figure is at all of delta: docs/algorithms.md, section 10, says at what delta both
+  // hold together.)
   WISP_ASSIGN_OR_RETURN(const Delta half, Delta::Create(delta.value() / 2));
   WISP_ASSIGN_OR_RETURN(const StatedEpsilon plan, PlanState(half));
   return std::max(plan.epsilon, OdometerEpsilon(path_, half.value()));
@@ -286,9 +286,9 @@ Result<LedgerFigures> LedgerBudget::Stated(const Delta& delta) const {
     figures.stated.epsilon = kInfinity;
     return figures;
   }
-  bool plan_counts = true;  // one that is too large for the limit is held to it like everything else
+  bool plan_counts = true;  // a plan that is too large for the limit is checked against it like everything else
   if (const auto guaranteed = guaranteed_limit()) {
-    // Checked, not assumed: a program that knew no filter may have charged.
+    // This is checked, not assumed: a program that knew no filter may have charged.
     WISP_ASSIGN_OR_RETURN(const bool keeps, Keeps(*guaranteed));
     WISP_ASSIGN_OR_RETURN(plan_counts, PlanKeeps(*guaranteed));
     if (keeps) figures.held_limit = guaranteed;

@@ -7,7 +7,7 @@
 namespace wisp::privacy {
 namespace {
 
-// Little-endian on every machine: a ledger may be moved between them.
+// Always little-endian, because a ledger may be moved between machines.
 void AppendWord(std::string& bytes, uint64_t word) {
   for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(word >> shift));
 }
@@ -31,7 +31,7 @@ ChainLink& ChainLink::Real(double number) { return Number(std::bit_cast<uint64_t
 ChainValue ChainLink::After(const ChainValue& before) const {
   const std::string input = std::string(before.begin(), before.end()) + bytes_;
   ChainValue value{};
-  // Fails for sizes out of its range only, and these are within.
+  // It fails only for sizes out of range, and these are in range.
   (void)crypto_generichash(value.data(), value.size(), reinterpret_cast<const unsigned char*>(input.data()),
                            input.size(), nullptr, 0);
   return value;

@@ -12,7 +12,7 @@
 namespace wisp::privacy {
 namespace {
 
-// Sums of loss slack are rounded, once an entry; this covers millions of entries.
+// Sums of loss slack are rounded once an entry; this covers millions of entries.
 constexpr double kSlackRoundUp = 1 + 1e-9;
 // The tail of exact_sum.h is below 1e-70: less than this share of any delta of at least kMinDelta.
 constexpr double kTailShare = 1e-9;
@@ -25,7 +25,7 @@ void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double loss_s
   for (Mechanism& m : mechanisms_) {
     if (!m.DiffersInStepsOnly(mechanism)) continue;
     auto merged = m.WithSteps(m.steps() + mechanism.steps());
-    if (!merged.ok()) continue;  // more steps than a mechanism may have: kept apart
+    if (!merged.ok()) continue;  // more steps than a mechanism may have: kept separate
     m = *merged;
     return;
   }
@@ -46,7 +46,7 @@ Result<StatedEpsilon> Composition::State(const Delta& delta, Fineness fineness) 
 
 Result<double> Composition::DeltaAt(double epsilon) const {
   const double eta = loss_slack_ * kSlackRoundUp;
-  // What the noise's distance costs is proved up to an epsilon; above it delta is no more than there.
+  // The cost of the noise's distance is proved only up to this epsilon; above it, delta is at most the delta there.
   const double proved = loss_slack_ == 0 ? epsilon : std::min(epsilon, kMaxDiscretisationEpsilon);
   if (has_reproducible_ || !(proved >= 2 * eta)) return 1.0;
   WISP_ASSIGN_OR_RETURN(const double delta, PldDelta(mechanisms_, proved - 2 * eta));

@@ -1,6 +1,7 @@
-// What mechanisms that were fixed beforehand cost together: merged, and composed by the PLD accountant.
+// The joint cost of mechanisms that were fixed beforehand: merged, and composed by the PLD accountant.
 //
-// What it is not: for mechanisms that were chosen after looking at earlier outputs (ledger_budget.h tells them apart).
+// It is not valid for mechanisms that were chosen after looking at earlier outputs (ledger_budget.h distinguishes
+// them).
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_COMPOSITION_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_COMPOSITION_H_
 
@@ -15,22 +16,22 @@ namespace wisp::privacy {
 
 class Composition {
  public:
-  // Mechanisms that differ in the number of steps only become one; the order of composition does not matter.
+  // Mechanisms that differ only in the number of steps are merged; the order of composition does not matter.
   void Add(const Mechanism& mechanism, NoiseKind noise, double loss_slack);
 
   const std::vector<Mechanism>& mechanisms() const { return mechanisms_; }
   double loss_slack() const { return loss_slack_; }
-  // Some charge used reproducible noise: no epsilon holds.
+  // True if some charge used reproducible noise: then no epsilon holds.
   bool has_reproducible() const { return has_reproducible_; }
   // kPrivacyRefused for noise of another kind than that of the charges so far: together they have no epsilon, for ever.
   Status CheckNoise(NoiseKind noise) const;
 
-  // Upper bound on epsilon at `delta`; infinity where there is none. The loss slack of all entries together is paid for
+  // An upper bound on epsilon at `delta`; infinity without a bound. It includes the loss slack of all entries together,
   // as exact_sum.h proves.
   Result<double> Epsilon(const Delta& delta) const;
-  // The same, and the accountant that set it.
+  // Epsilon(), with the accountant that proved it.
   Result<StatedEpsilon> State(const Delta& delta, Fineness fineness = Fineness::kFull) const;
-  // Upper bound on delta at `epsilon`; 1 where there is none.
+  // An upper bound on delta at `epsilon`; 1 without a better one.
   Result<double> DeltaAt(double epsilon) const;
 
  private:

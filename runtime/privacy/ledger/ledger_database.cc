@@ -16,12 +16,12 @@ namespace wisp::privacy {
 namespace {
 
 constexpr int kMostTextBytes = 1 << 20;  // a longer value or row is an error, not an allocation
-// A statement of ours has 1,000 at most, and so has one that a ledger's schema repeats.
+// Our statements, also those that a ledger's schema repeats, have at most 1,000 bytes.
 constexpr int kMostSqlBytes = 1 << 14;
 
-// A row takes 15 bytes or more of the file, and 30 operations or fewer to check and read. A file whose pages lead to
-// each other again and again would be read for ever. The size counts once the schema is read: a ledger has some twenty
-// tables and triggers, and each row of a schema takes long.
+// A row takes at least 15 bytes of the file, and at most 30 operations to check and read. A file whose pages point to
+// each other in a circle would be read for ever. The size is used once the schema is read: a ledger has some twenty
+// tables and triggers, and each row of a schema takes longer.
 constexpr int64_t kOperationsPerByte = 8, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
 
@@ -36,7 +36,7 @@ int WaitForOthers(void* wait, int times) {
   return WaitABit(w.since, w.timeout_ms) ? 1 : 0;
 }
 
-// Checks that these are the bytes of a ledger with a chain in which nothing is missing.
+// Checks that these are the bytes of a ledger with a complete chain.
 Status CheckWholeLedger(const std::string& path, const std::string& bytes) {
   WISP_ASSIGN_OR_RETURN(Database copy, Database::InMemory(path));
   WISP_RETURN_IF_ERROR(copy.TakeBytes(bytes));
@@ -118,7 +118,7 @@ Result<int64_t> Database::ReadNumber(const char* sql) {
 }
 
 Result<bool> Database::Recognise() {
-  // One statement, one snapshot: another process may be making the ledger.
+  // One statement is one snapshot: another process may be creating the ledger.
   WISP_ASSIGN_OR_RETURN(Statement row,
                         Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
                                 "FROM pragma_application_id a, pragma_user_version u"));
@@ -141,9 +141,9 @@ Result<bool> Database::Recognise() {
   return true;
 }
 
-// A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for
-// with FULL a power loss may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only,
-// where fsync alone leaves data in the drive's cache.
+// A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced. That is
+// EXTRA: with FULL a power loss may bring the journal back, which undoes the commit. fullfsync matters on Apple systems
+// only, where fsync alone leaves data in the drive's cache.
 Status Database::UseRollbackJournal() {
   WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = DELETE"));
   WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
@@ -165,23 +165,23 @@ Status Database::Make(const OpenOptions& options) {
   return transaction.Commit();
 }
 
-// The check of the pages calls itself for each level of a tree, and a tree may be as high as the file is long. Reading
-// goes 20 levels deep at most, as deep as SQLite ever builds.
+// SQLite's page check recurses for each level of a tree, and a tree may be as high as the file is long. Reading goes at
+// most 20 levels deep, as deep as SQLite ever builds.
 Status Database::CheckHeights() {
   WISP_ASSIGN_OR_RETURN(Statement table, Prepare("SELECT name FROM sqlite_master WHERE type = 'table'"));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, table.Step());
     if (!found) return OkStatus();
-    // Counting would be one operation, which no limit ends.
+    // Counting would be one operation, which no limit interrupts.
     WISP_ASSIGN_OR_RETURN(Statement rows, Prepare("SELECT total(1) FROM " + table.Text(0)));
     WISP_RETURN_IF_ERROR(rows.Run());
   }
 }
 
 Status Database::CheckContents() {
-  // One snapshot: another process may be charging.
+  // One snapshot, because another process may be charging.
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(*this));
-  // First: to check rows is to compute what their table says of them.
+  // This comes first, because checking rows evaluates what their table's definition says.
   WISP_RETURN_IF_ERROR(CheckTables(*this));
   WISP_RETURN_IF_ERROR(CheckHeights());
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
@@ -196,7 +196,7 @@ Status Database::CheckWhole() {
 }
 
 Status Database::TakeBytes(const std::string& bytes) {
-  // SQLite frees what it was given, also where it fails.
+  // SQLite frees this memory, even if it fails.
   auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
   if (copy == nullptr) return Error(SQLITE_NOMEM);
   std::memcpy(copy, bytes.data(), bytes.size());  // NOLINT(bugprone-not-null-terminated-result): these are no text
@@ -217,7 +217,7 @@ Result<Database> Database::InMemory(const std::string& path) {
 }
 
 Result<Database> Database::OpenLater(const OpenOptions& options) {
-  // What would keep the file from being made is to be known now, not when a run is under way.
+  // Faults that would prevent the file from being created must be known now, not during a run.
   if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
   if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
     return IoError("ledger '", options.path, "' cannot be made: the folder '", FolderOf(options.path),
@@ -230,7 +230,7 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   WISP_RETURN_IF_ERROR(database.Make(options));
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
-  // Where it is now: a program may change its folder before the first charge.
+  // The absolute path, because a program may change its folder before the first charge.
   if (options.path.front() == '/') return database;
   const std::unique_ptr<char, decltype(&std::free)> folder(realpath(".", nullptr), &std::free);
   if (folder == nullptr)
@@ -248,8 +248,8 @@ Result<bool> Database::Attach(bool make) {
   return true;
 }
 
-// The file may come from anywhere: nothing huge is to be made of it. Triggers stay on: those of a ledger guard it
-// against our own mistakes too, and are compared with what they must be before anything is written.
+// The file may come from anywhere, so nothing huge may be allocated for it. Triggers stay on: a ledger's triggers guard
+// it against our own mistakes too, and they are compared with the expected ones before anything is written.
 void Database::Harden() {
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kMostTextBytes);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes);
@@ -260,7 +260,7 @@ void Database::LimitWork() {
   sqlite3_progress_handler(handle_.get(), kOperationsPerCall, CountWork, work_.get());
 }
 
-// What lies there, whatever it says of itself.
+// The actual size, whatever the file's header claims.
 Result<int64_t> Database::NumBytes() {
   if (is_file()) return sqlite::SizeOf(file());
   return ReadNumber("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
@@ -297,7 +297,7 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   Database database(path, handle);
   if (code != SQLITE_OK) return database.Error(code);
   WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
-  // Before anything is read: SQLite would play the log back, or begin a new one where it is missing.
+  // Checked before anything is read: SQLite would play the log back, or begin a new one if it is missing.
   if (sqlite::HasWriteAheadLog(handle)) {
     return InvalidData("'", path,
                        "' has a write-ahead log, which no privacy ledger has: a copy of the file alone would lack the "
@@ -312,7 +312,7 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
     return InvalidData("'", path, "' is empty, not a privacy ledger");
   WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
   if (!is_ledger) WISP_RETURN_IF_ERROR(database.Make(options));
-  WISP_RETURN_IF_ERROR(database.CheckContents());  // also of a new one: another process may have made it
+  WISP_RETURN_IF_ERROR(database.CheckContents());  // also for a new one: another process may have created it
   return database;
 }
 
@@ -324,7 +324,7 @@ Result<Database> Database::OpenReadOnly(Database database) {
   return database;
 }
 
-// A failed binding leaves the parameter NULL, which every column of the schema refuses: Step reports it.
+// A failed binding leaves the parameter NULL, which every column of the schema refuses, so Step reports it.
 Statement& Statement::Bind(int index, std::string_view text) {
   sqlite3_bind_text64(statement_.get(), index + 1, text.data() != nullptr ? text.data() : "", text.size(),
                       SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -396,7 +396,7 @@ Result<Transaction> Transaction::Begin(Database& database) {
 }
 
 Transaction::~Transaction() {
-  // Nothing is left to do should the rollback fail: what was not committed is not in the file either way.
+  // A failed rollback needs no handling: what was not committed is not in the file either way.
   if (database_ != nullptr) database_->Rollback();
 }
 

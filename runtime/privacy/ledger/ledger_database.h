@@ -1,6 +1,6 @@
-// The SQLite side of the ledger: opening and checking the file, statements, transactions, and errors as sentences.
+// The SQLite side of the ledger: opening and checking the file, statements, transactions, and error messages.
 //
-// What it is not: aware of what a charge costs; that is ledger_composition.h. Only the sources of the ledger use this
+// It knows nothing of the cost of a charge; that is ledger_composition.h. Only the sources of the ledger use this
 // header.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_DATABASE_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_DATABASE_H_
@@ -21,64 +21,62 @@ namespace wisp::privacy {
 
 class Statement;
 
-// How long a call waits for other processes; of the wait that goes on now.
+// How long a call waits for other processes, and when the present wait began.
 struct BusyWait {
   int timeout_ms = 0;
   std::chrono::steady_clock::time_point since;
 };
 
-// What SQLite may still do while a file is opened, in operations of its machine.
+// The operations that SQLite's virtual machine may still do while a file is opened.
 struct WorkLimit {
   int64_t left = 0;
 };
 
-// One connection. Used by one thread at a time. In a process that was forked off every call refuses, and the destructor
-// leaves the connection as it is: SQLite would take the locks of its parent for its own.
+// One connection, used by one thread at a time. In a forked process every call refuses, and the destructor leaves the
+// connection open, because SQLite would take its parent's locks for its own.
 class Database {
  public:
-  // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an
-  // error.
+  // The action for a file that is missing or empty: create the ledger, create it only once Attach is told to, or fail.
   enum class Missing { kCreate, kLater, kError };
 
-  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
-  // Nothing is changed in a file that is something else, or a ledger of another version (kUnsupported). Whatever the
-  // file holds, opening it ends: what would take more work than a file of its size can need is kInvalidData.
+  // Opens `path` and ensures that it is a ledger this build can write, whose commits are on disk when they return. A
+  // file that is something else, or a ledger of another version (kUnsupported), is not changed. Whatever the file
+  // contains, opening it ends: more work than a file of its size can need is kInvalidData.
   struct OpenOptions {
     std::string path;
     Missing missing = Missing::kCreate;
     std::function<Status(Database&)> create;  // makes the tables of a new ledger, inside a transaction
     int busy_timeout_ms = 0;
-    // A file that cannot be written is read. No transaction begins then.
+    // A file that cannot be written is only read; then no transaction begins.
     bool for_display = false;
   };
   static Result<Database> Open(const OpenOptions& options);
-  // An empty one in memory; messages name `path`. Nobody bounds its work.
+  // An empty database in memory; messages name `path`. Its work is not bounded.
   static Result<Database> InMemory(const std::string& path);
 
-  // After kLater, as long as there was no file: everything is in memory and empty.
+  // True after kLater while there is no file: everything is in memory and empty.
   bool is_pending() const { return later_ != nullptr; }
-  // Goes over to the file, if it is there by now or is to be made; whether it did. What memory held is gone, so nothing
-  // may have been written to it. Statements from before are void.
+  // Switches to the file, if it exists by now or is to be created; returns whether it did. The content of memory is
+  // lost, so nothing may have been written to it. Earlier statements become invalid.
   Result<bool> Attach(bool make);
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
-  // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
+  // For destructors: it makes no message of a failure, because memory may be exhausted.
   void Rollback() noexcept {
     if (!handle_.get_deleter().origin.IsForked()) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
-  // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from
-  // here on.
+  // Replaces this database by a read-only one with these contents; from then on its work is bounded by their size.
   Status TakeBytes(const std::string& bytes);
   // Checks that it is a ledger with the right tables and undamaged pages.
   Status CheckWhole();
   bool display_only() const { return display_only_; }
   bool is_file() const { return busy_ != nullptr; }
-  // Its whole path, wherever the program is now.
+  // The absolute path of the file, wherever the program is now.
   std::string file() const { return sqlite3_db_filename(handle_.get(), "main"); }
   int busy_timeout_ms() const { return busy_->timeout_ms; }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
-  int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
+  int changes() const { return sqlite3_changes(handle_.get()); }  // by the last statement
   const std::string& path() const { return path_; }
 
   // The sentence for an SQLite result code, e.g. "ledger '/a/b' is damaged (database disk image is malformed)".
@@ -95,7 +93,7 @@ class Database {
 
   Status CheckProcess() const;
   Result<int64_t> ReadNumber(const char* sql);
-  // True for a ledger, false for an empty file; an error if it is anything else.
+  // True for a ledger, false for an empty file; an error for anything else.
   Result<bool> Recognise();
   static Result<Database> OpenLater(const OpenOptions& options);
   static Result<Database> OpenBounded(const OpenOptions& options);
@@ -105,27 +103,27 @@ class Database {
   Result<int64_t> NumBytes();
   static Result<Database> OpenReadOnly(Database database);
   Status UseRollbackJournal();
-  // Makes the tables of a new ledger, under a lock that no other process writes under. No error if they are there.
+  // Creates the tables of a new ledger, under a lock that excludes other writers. No error if they exist.
   Status Make(const OpenOptions& options);
   Status CheckContents();
   Status CheckHeights();
 
   std::string path_;
   std::unique_ptr<BusyWait> busy_;   // must outlive the handle
-  std::unique_ptr<WorkLimit> work_;  // this too; none once the file is open
+  std::unique_ptr<WorkLimit> work_;  // as must this; null once the file is open
   std::unique_ptr<sqlite3, Closer> handle_;
   bool display_only_ = false;
   std::unique_ptr<OpenOptions> later_;
 };
 
-// A prepared statement. Parameters and columns count from 0. Texts returned live until the next Step.
+// A prepared statement. Parameters and columns count from 0. Returned texts are valid until the next Step.
 class Statement {
  public:
   Statement& Bind(int index, std::string_view text);
   Statement& Bind(int index, double number);
   Statement& Bind(int index, int64_t number);
   Statement& BindBlob(int index, std::string_view bytes);
-  // True when there is a row, false when done.
+  // True if there is a row, false at the end.
   Result<bool> Step();
   // Steps to the end, for statements without rows.
   Status Run();
@@ -144,14 +142,14 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
 };
 
-// From here on nobody else writes; writers take turns. Rolled back unless committed.
+// Excludes other writers from here on; writers take turns. Rolled back unless committed.
 class Transaction {
  public:
   static Result<Transaction> Begin(Database& database);
   Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
-  // On return the transaction is on disk, or it is an error and it is rolled back.
+  // On success the transaction is on disk; on an error it is rolled back.
   Status Commit();
 
  private:
@@ -159,8 +157,8 @@ class Transaction {
   Database* database_;
 };
 
-// All that is read while this lives is of one state of the file, whatever others write. Within a transaction it changes
-// nothing.
+// Everything that is read during its lifetime is of one state of the file, whatever others write. Within a transaction
+// it has no effect.
 class Snapshot {
  public:
   static Result<Snapshot> Begin(Database& database);

@@ -19,7 +19,8 @@ namespace {
 constexpr int kShortestWaitUs = 300, kWaitRangeUs = 2000;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
-// A ledger of 1,000,000 charges. Whether a larger one is whole is not asked: reading it would take minutes.
+// The size of a ledger with 1,000,000 charges. A larger one is not checked for completeness, because reading it would
+// take minutes.
 constexpr sqlite3_int64 kMostBytesRead = sqlite3_int64{256} << 20;
 
 uint32_t BigEndian(const unsigned char* bytes, int size) {
@@ -28,8 +29,8 @@ uint32_t BigEndian(const unsigned char* bytes, int size) {
   return number;
 }
 
-// Whether the header says how long the file is, as SQLite's does once a commit has written all pages
-// (sqlite.org/fileformat2.html, 1.3). Where it does not, the file is not whole, and need not be read.
+// True if the header has the file's size, as SQLite writes it once a commit has written all pages
+// (sqlite.org/fileformat2.html, 1.3). Otherwise the file is incomplete, and need not be read.
 bool SaysItsSize(sqlite3_file* file, sqlite3_int64 size) {
   unsigned char header[100];
   if (size < static_cast<sqlite3_int64>(sizeof header) ||
@@ -63,18 +64,18 @@ std::string FolderOf(const std::string& path) {
 }
 
 int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
-  // Closing a file takes away all locks that this process has on it, those of SQLite included: a file that is there is
-  // never opened here.
+  // Closing a file drops all locks that this process has on it, including SQLite's: so an existing file is never opened
+  // here.
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   if (make) {
     struct stat info;
     const bool there = stat(path.c_str(), &info) == 0;
-    if (!there) {  // where another process makes it first, its file is opened once more at most, and is empty
+    if (!there) {  // if another process creates it first, its empty file is opened at most once more
       const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kOwnerOnly);
       if (file >= 0) close(file);
     }
-    // The umask may have taken bits away; should that fail, SQLite says why it cannot write.
+    // The umask may have removed bits. If this fails, SQLite says why it cannot write.
     if (!there || (S_ISREG(info.st_mode) && info.st_size == 0)) (void)chmod(path.c_str(), kOwnerOnly);
   }
   return sqlite::Open(path, flags, handle);
@@ -102,13 +103,13 @@ Turn::Turn(const std::string& ledger, int timeout_ms) : path_(ledger + "-turn") 
   while (waits) {
     if (file_ < 0) file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kOwnerOnly);
     struct stat opened, named;
-    // One that others may open, they may hold.
+    // A lock file that others may open could be held by them.
     if (file_ < 0 || fstat(file_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
         (opened.st_mode & (S_IRWXG | S_IRWXO)) != 0)
       break;
     if (flock(file_, LOCK_EX | LOCK_NB) == 0) {
       if (lstat(path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) return;
-      close(std::exchange(file_, -1));  // who had it before has removed it
+      close(std::exchange(file_, -1));  // its previous owner has removed it
       continue;
     }
     waits = errno == EWOULDBLOCK && WaitABit(since, timeout_ms);
@@ -119,7 +120,7 @@ Turn::Turn(const std::string& ledger, int timeout_ms) : path_(ledger + "-turn") 
 Turn::~Turn() {
   if (file_ < 0) return;
   unlink(path_.c_str());
-  close(file_);  // with the lock
+  close(file_);  // releases the lock too
 }
 
 Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(const std::string& bytes)>& is_whole) {
@@ -131,11 +132,11 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
   const sqlite3_io_methods& io = *file->pMethods;
   const auto since = std::chrono::steady_clock::now();
   for (;;) {
-    // As SQLite before it plays a journal back: alone, and not past somebody who is writing it just now.
+    // Does what SQLite does before it plays a journal back: takes the lock alone, and not while somebody is writing it.
     int reserved = 0;
     const int locked = io.xLock(file, SQLITE_LOCK_SHARED);
     if (locked != SQLITE_OK && (locked & 0xff) != SQLITE_BUSY)
-      return OkStatus();  // SQLite will find, and say, the same
+      return OkStatus();  // SQLite will find and report the same
     const bool shared = locked == SQLITE_OK;
     const bool known = shared && io.xCheckReservedLock(file, &reserved) == SQLITE_OK;
     const bool alone =
@@ -149,7 +150,8 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
         result = InvalidData("the ledger beside the journal '", journal, "' has ", size,
                              " bytes, and is read to its end where a program was killed: allowed are ", kMostBytesRead,
                              "; restore it from a copy");
-      } else if (ReadAll(file, size, bytes) && is_whole(bytes)) {  // what is kept must last before the journal goes
+        // the kept file must be durable before the journal is deleted
+      } else if (ReadAll(file, size, bytes) && is_whole(bytes)) {
         sqlite3_vfs* vfs = nullptr;
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
         if (vfs == nullptr || io.xSync(file, SQLITE_SYNC_FULL) != SQLITE_OK ||

@@ -1,4 +1,4 @@
-// The inside of a Ledger, for the files that its functions are in: ledger.cc has those that write, ledger_reads.cc
+// The internals of a Ledger, shared by ledger.cc, which has the functions that write, and ledger_reads.cc, which has
 // those that only read.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_IMPL_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_IMPL_H_
@@ -28,7 +28,7 @@ struct Ledger::Impl {
   Impl(Database d, const LedgerOptions& options)
       : database(std::move(d)), anchored(options.anchor, options.begin_anchor), opened_as(options.record) {}
 
-  // What the ledger is of, and all rows from the first on.
+  // Reads the row of the data set, and all rows from the first on.
   Status Start() {
     position = {};
     WISP_ASSIGN_OR_RETURN(subject, ReadSubject(database, &position));
@@ -36,13 +36,13 @@ struct Ledger::Impl {
     return Refresh();
   }
 
-  // What was written since, of a ledger that may be there by now.
+  // Reads what was written since, also for a ledger that may have been created meanwhile.
   Status ReadNew() {
     WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
     return Refresh();
   }
 
-  // All rows, checked anew.
+  // Reads and checks all rows again.
   Result<LedgerRows> ReadAll() {
     WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
     LedgerPosition start;
@@ -57,7 +57,7 @@ struct Ledger::Impl {
                           ": costs of different units do not add up");
   }
 
-  // What a charge or a plan says of its records: nothing where it costs the same whatever they are.
+  // The definition of a record that a charge or a plan states; nullopt if it costs the same for all records.
   Result<std::optional<RecordSpec>> RecordToSay(LedgerParts::Says who) const {
     if (opened_as && opened_as->is_any()) return std::optional<RecordSpec>();
     WISP_ASSIGN_OR_RETURN(RecordSpec record, budget.RecordToSay(database.path(), opened_as, who));
@@ -74,14 +74,15 @@ struct Ledger::Impl {
         InShell(OneLine(there.dataset)), ")");
   }
 
-  // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and
-  // that of another process may be of something else. Then nothing is read from it or charged to it, now or later.
+  // Call this before the database is read or, with `make`, written. A ledger that was missing may exist by now, and
+  // another process may have created it for something else. Then nothing is read from it or charged to it, now or
+  // later.
   Status Attach(bool make) {
     WISP_RETURN_IF_ERROR(mismatch);
     if (!database.is_pending()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
     if (!attached) return OkStatus();
-    // Unless all of this succeeds.
+    // This error stays unless all of the following succeeds.
     mismatch = InvalidData("ledger '", database.path(), "' could not be read when it was made");
     LedgerPosition start;
     WISP_ASSIGN_OR_RETURN(const LedgerSubject there, ReadSubject(database, &start));
@@ -92,9 +93,9 @@ struct Ledger::Impl {
     return mismatch;
   }
 
-  // Brings what is kept here up to date with what this and other processes have written.
+  // Updates the rows kept here with what this and other processes have written.
   Status Refresh() {
-    // Before the rows: who adds rows writes the anchor after them.
+    // Read before the rows, because a program that adds rows writes the anchor after them.
     WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read(database));
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
     const Status taken = InOrder(rows, [&](const auto& row) { return budget.Take(row); });
@@ -103,7 +104,7 @@ struct Ledger::Impl {
     return anchored.Check(known, database, random_id, position);
   }
 
-  // In a transaction: that what is to be written follows from all that is there.
+  // Checks, in a transaction, that what is to be written follows from all existing rows.
   Status CheckNewest(uint64_t newest_row) const {
     if (newest_row == position.seq) return OkStatus();
     return PrivacyRefused("ledger '", database.path(), "' has ", position.seq,
@@ -111,7 +112,7 @@ struct Ledger::Impl {
                           " of them: another process wrote meanwhile, and nothing was written here");
   }
 
-  // What can be said of a charge whatever else was charged.
+  // Checks a charge by itself, whatever else was charged.
   Status CheckAlone(const ChargeRequest& charge) const {
     if (charge.mechanism.adjacency() != subject.adjacency) {
       return PrivacyRefused("the mechanism is private under ", std::string(ToText(charge.mechanism.adjacency())),
@@ -121,20 +122,20 @@ struct Ledger::Impl {
     return CheckAccountable({&charge.mechanism, 1});
   }
 
-  // What can be said of all charges of one part before their cost.
+  // Checks all charges of one part, except for their cost.
   Status CheckEach(std::span<const ChargeRequest> charges) const {
     WISP_RETURN_IF_ERROR(budget.CheckParts(charges));
     for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
     return budget.CheckNoise(charges);
   }
 
-  // Rows, in this order and all or none, and then the anchor. Sets what Append sets.
+  // Writes rows, in this order and all or none, and then the anchor. Sets the fields that Append sets.
   Status Write(Transaction& transaction, std::span<LedgerRow> rows) {
     LedgerPosition after = position;
     for (LedgerRow& row : rows) {
       WISP_ASSIGN_OR_RETURN(after, std::visit([&](auto& r) { return Append(database, after, r); }, row));
     }
-    // Should the commit fail after all, the rows may or may not be there: then Refresh finds them.
+    // If the commit fails after all, the rows may or may not be there; then Refresh finds them.
     WISP_RETURN_IF_ERROR(transaction.Commit());
     num_written += rows.size();
     for (const LedgerRow& row : rows) WISP_RETURN_IF_ERROR(TakeRow(budget, row));
@@ -147,8 +148,8 @@ struct Ledger::Impl {
     return std::visit([&](const auto& r) { return parts.Take(r); }, row);
   }
 
-  // Ledger::SetUp, and rows of it: the one that divides the records, if they are not divided yet, and that of a plan
-  // which may be made now and keeps the limit, and which `after` takes.
+  // Ledger::SetUp, and its rows: the one that divides the records, if they are not divided yet, and that of a plan
+  // which may be made now and keeps the limit, and which is added to `after`.
   Status SetUp(const LedgerSetup& setup);
   Status AddSplit(double judging_share, std::vector<LedgerRow>& rows) const;
   Result<LedgerRow> PlanRow(const PlanRequest& request, LedgerParts& after) const;
@@ -177,7 +178,7 @@ struct Ledger::Impl {
     return position.last_id;
   }
 
-  // The error of a charge, and what the run was charged before: that stays spent.
+  // Adds to a charge's error what the run was charged before, which stays spent.
   Status WithWhatWasCharged(const Status& error, const std::string& run) {
     const Result<LedgerRows> rows = ReadAll();
     uint64_t steps = 0;
@@ -193,11 +194,11 @@ struct Ledger::Impl {
   std::mutex mutex;
   Database database;
   Anchored anchored;
-  std::string random_id;                // of the file, as far as it is there
-  std::optional<RecordSpec> opened_as;  // none: as the ledger itself says
+  std::string random_id;                // name of the file, empty while it does not exist
+  std::optional<RecordSpec> opened_as;  // nullopt: the ledger's own definition
   LedgerSubject subject;                // as it was opened: never changed, so read without the mutex
-  Status mismatch;                      // why the file that was made meanwhile is not the one wanted
-  // Of the rows up to `position`, which never change.
+  Status mismatch;                      // why the file that was created meanwhile is the wrong one
+  // The state after the rows up to `position`, which never change.
   LedgerPosition position;
   LedgerParts budget;
 };

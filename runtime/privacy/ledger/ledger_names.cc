@@ -1,4 +1,4 @@
-// The words of a ledger's kinds, as files and people have them.
+// The names of a ledger's enums, in files and for people.
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger.h"
 

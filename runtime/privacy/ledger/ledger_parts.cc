@@ -162,7 +162,7 @@ constexpr auto kLess = [](const StatedEpsilon& a, const StatedEpsilon& b) { retu
 
 }  // namespace
 
-// The largest epsilon is the data set's; the limit holds where it holds for each.
+// The largest epsilon is the data set's; the limit holds if it holds for each part.
 LedgerFigures LedgerParts::Largest(std::span<const LedgerFigures> each) {
   LedgerFigures figures = *std::max_element(each.begin(), each.end(),
                                             [](const auto& a, const auto& b) { return kLess(a.stated, b.stated); });

@@ -1,4 +1,4 @@
-// What a ledger says of what was charged. Nothing here writes.
+// The functions of a ledger that only read.
 #include <type_traits>
 
 #include "runtime/core/hex.h"

@@ -18,7 +18,7 @@ constexpr size_t kRandomIdBytes = 16;
 
 std::string_view AsText(const ChainValue& chain) { return {reinterpret_cast<const char*>(chain.data()), chain.size()}; }
 
-// No value is that of a blob of another length.
+// nullopt for a blob of another length.
 std::optional<ChainValue> AsChain(const std::string& blob) {
   ChainValue chain;
   if (blob.size() != chain.size()) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<ChainValue> AsChain(const std::string& blob) {
   return chain;
 }
 
-// ---- What is hashed of a row: all but an entry's state, which is for display ----
+// ---- Hashes of rows: everything but an entry's state, which is for display ----
 
 ChainLink LinkOf(const LedgerSubject& s) {
   return std::move(ChainLink("wisp ledger 1, data set")
@@ -46,7 +46,7 @@ ChainLink LinkOf(const LedgerSplit& s) {
   return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.judging_share).Text(s.salt));
 }
 
-// "" if the row does not say what one record is: then the cost is that of draws from weights.
+// "" if the row does not define a record: then it costs like draws from weights.
 std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
 ChainLink LinkOf(const LedgerPlan& p) {
@@ -133,7 +133,7 @@ Result<Statement> PrepareAfter(Database& database, const std::string& sql, uint6
   return row;
 }
 
-// "" is nothing.
+// "" is read as nullopt.
 Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std::string& row,
                                              const std::string& text) {
   if (text.empty()) return std::optional<RecordSpec>();
@@ -245,7 +245,7 @@ Result<Head> ReadHead(Database& database) {
   return Head{static_cast<uint64_t>(row.Number(0)), AsChain(row.Blob(1))};
 }
 
-// Follows the chain over `places`, which become sorted, from `end` on.
+// Sorts `places` and follows the chain over them, from `end` on.
 Status Follow(const Database& database, std::vector<Place>& places, LedgerPosition& end) {
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.seq < b.seq; });
   for (const Place& place : places) {
@@ -281,7 +281,7 @@ LedgerPosition Advance(const LedgerPosition& at, Row& row) {
 
 std::string UtcNow() {
   timespec now{};
-  // Not C11's timespec_get: Android has that from version 10 on only.
+  // C11's timespec_get is missing on Android before version 10.
   if (clock_gettime(CLOCK_REALTIME, &now) != 0) return "";
   std::string text = UtcTime(now.tv_sec) + ".";
   date_parts::Append(text, static_cast<int>(now.tv_nsec / 1000), 6);
@@ -329,7 +329,7 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(database));
   WISP_ASSIGN_OR_RETURN(const Head head, ReadHead(database));
   LedgerRows rows{.end = after};
-  // The most frequent case: nothing new. From the start on everything is read: a row after the head must not go
+  // Usually there is nothing new. From the start on everything is read, because a row after the head must not go
   // unnoticed.
   if (after.seq != 0 && head.seq == after.seq && head.chain == after.chain) return rows;
   std::vector<Place> places;

@@ -1,5 +1,4 @@
-// The rows of a ledger: what the tables are, how rows are read and added, and that nothing between them is
-// missing or changed.
+// The rows of a ledger: its tables, reading and adding rows, and the check that none is missing or changed.
 //
 // Limits, splits, plans, entries and results share one count, `seq`: 1, 2, 3, ... in the order in which they were
 // written. Each row carries the chain value (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head`
@@ -11,7 +10,7 @@
 //   WISP_ASSIGN_OR_RETURN(position, Append(database, news.end, entry));            // sets seq, id and time
 //   WISP_RETURN_IF_ERROR(transaction.Commit());
 //
-// What it is not: aware of what a charge costs (ledger_composition.h).
+// It knows nothing of the cost of a charge (ledger_composition.h).
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
 
@@ -37,25 +36,25 @@ struct LedgerSubject {
   std::string random_id;  // 16 random bytes
 };
 
-// How far a ledger has been read, or written.
+// A position up to which a ledger has been read, or written.
 struct LedgerPosition {
   uint64_t seq = 0;
   ChainValue chain{};    // up to seq
-  ChargeId last_id = 0;  // of the last entry up to seq
+  ChargeId last_id = 0;  // id of the last entry up to seq
   bool operator==(const LedgerPosition&) const = default;
 };
 
-// Each in the order of seq.
+// Each list is in the order of seq.
 struct LedgerRows {
   std::vector<LedgerLimit> limits;
-  std::vector<LedgerSplit> splits;  // one at most
+  std::vector<LedgerSplit> splits;  // at most one
   std::vector<LedgerPlan> plans;
   std::vector<LedgerEntry> entries;
   std::vector<LedgerResult> results;
   LedgerPosition end;
 };
 
-// Calls `take` with each row of `rows`, in the order of seq; a Status that is an error ends it.
+// Calls `take` with each row of `rows`, in the order of seq; an error Status ends it.
 template <typename Rows, typename Take>
 Status InOrder(Rows& rows, const Take& take) {
   size_t l = 0, s = 0, p = 0, e = 0, r = 0;
@@ -78,34 +77,34 @@ Status InOrder(Rows& rows, const Take& take) {
   }
 }
 
-// Makes the tables and the row of the data set in an empty database, inside a transaction.
+// Creates the tables and the row of the data set in an empty database, inside a transaction.
 Status CreateTables(Database& database, const LedgerSubject& subject);
-// The row of the data set. `start` becomes the position before everything else.
+// Reads the row of the data set, and sets `start` to the position before everything else.
 Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
-// All rows after `after`, of one snapshot. kInvalidData where a row or the head does not continue from there.
+// All rows after `after`, of one snapshot. kInvalidData if a row or the head does not continue from there.
 Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after);
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
-// The chain value at the newest entry of `run`; empty where there is none. For rows that ReadRowsAfter has verified.
+// The chain value at the newest entry of `run`; empty if there is no entry. For rows that ReadRowsAfter has verified.
 Result<Receipt> ReadReceipt(Database& database, const std::string& run);
-// Whether an entry has that chain value; for verified rows too.
+// True if an entry has that chain value; for verified rows too.
 Result<bool> HasReceipt(Database& database, const Receipt& receipt);
-// Ledger::FirstChargeOf.
+// See Ledger::FirstChargeOf.
 Result<uint64_t> ReadFirstCharge(Database& database, const Receipt& receipt);
 
-// Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The
-// position after it.
+// Add a row at the head, inside a transaction. They set seq, an entry's id, and the time if it is empty. They return
+// the position after the row.
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerSplit& split);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerResult& result);
 
-// 2026-05-01T12:00:00.000000Z. To the microsecond, so that two copies of a ledger that go on by themselves have no
-// chain value in common from there on.
+// The time as 2026-05-01T12:00:00.000000Z. The microseconds ensure that two copies of a ledger that continue separately
+// have no chain value in common from there on.
 std::string UtcNow();
 Result<std::string> NewRandomId();
-// "ledger '/a/b' is damaged: " and what; what was spent cannot be told.
+// "ledger '/a/b' is damaged: ", followed by `what`; it cannot be told what was spent.
 Status Damaged(const Database& database, const std::string& what);
 
 }  // namespace wisp::privacy

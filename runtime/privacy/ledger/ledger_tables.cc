@@ -7,8 +7,8 @@
 namespace wisp::privacy {
 namespace {
 
-// Rows are never changed or removed, by whatever program holds the file, except that a charge may be marked as
-// released. That guards against mistakes; what gets around it breaks the chain. Entries count 1, 2, 3, ... without
+// Triggers refuse to change or remove rows, whatever program holds the file, except that a charge may be marked as
+// released. That guards against mistakes; whatever circumvents it breaks the chain. Entries count 1, 2, 3, ... without
 // gaps.
 constexpr char kTables[] = R"sql(
 CREATE TABLE dataset (

@@ -1,4 +1,4 @@
-// The tables and triggers of a ledger, letter by letter.
+// The tables and triggers of a ledger, character by character.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_TABLES_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_TABLES_H_
 
@@ -10,10 +10,10 @@ namespace wisp::privacy {
 constexpr int64_t kLedgerApplicationId = 0x77697370;  // "wisp"
 constexpr int64_t kLedgerVersion = 1;
 
-// Makes them in an empty database.
+// Creates them in an empty database.
 Status MakeTables(Database& database);
 
-// kInvalidData unless the database has these and no others: a view in place of a table would run what the file says.
+// kInvalidData unless the database has exactly these: a view in place of a table would execute code of the file.
 Status CheckTables(Database& database);
 
 }  // namespace wisp::privacy

@@ -1,4 +1,4 @@
-// In which part of a divided data set a record is.
+// Tells in which part of a divided data set a record is.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_RECORD_PARTS_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_RECORD_PARTS_H_
 
@@ -10,14 +10,15 @@
 
 namespace wisp::privacy {
 
-// What a record is known by: something of its own, which no other record changes.
+// The identity of a record: properties of its own, which no other record changes.
 struct RecordName {
-  std::string_view user;               // the key of whose it is
-  std::optional<int64_t> begins = {};  // of a unit smaller than a user: the time of its first event, or its day
+  std::string_view user;               // the key of the record's user
+  std::optional<int64_t> begins = {};  // for a unit smaller than a user: the time of its first event, or its day
 };
 
-// By the first 64 bits of BLAKE2b over the salt and the name, as a number from 0 to 1, against the split's share:
-// kJudging or kTraining. The same on every machine and in every version: a record that changed sides would be in both.
+// Compares the first 64 bits of BLAKE2b over the salt and the name, as a number from 0 to 1, with the split's share:
+// kJudging or kTraining. It must give the same on every machine and in every version: a record that changed sides would
+// be in both parts.
 RecordPart PartOf(const LedgerSplit& split, const RecordName& record);
 
 }  // namespace wisp::privacy

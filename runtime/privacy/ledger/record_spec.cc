@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kEvents = "events", kAny = "any", kChunk = "chunk:";
 
-// The names of a RecordSpec::Source: in ToText, in InWords, and what readers take before any other where none is given.
+// A name in RecordSpec::Source: in ToText, in InWords, and the column that readers prefer by default.
 struct SourceName {
   std::string RecordSpec::Source::*name;
   std::string_view in_text, in_words, usual;
@@ -24,7 +24,7 @@ constexpr SourceName kNames[] = {{&RecordSpec::Source::user_column, "user", "use
                                  {&RecordSpec::Source::time_column, "time", "times by the column", "time"},
                                  {&RecordSpec::Source::table, "table", "from the table", "events"}};
 
-// A name without blanks and without what has a meaning in ToText.
+// Escapes blanks and the characters that have a meaning in ToText.
 std::string Escaped(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -34,7 +34,7 @@ std::string Escaped(std::string_view name) {
   return text;
 }
 
-// Nothing where it is no escaped name.
+// nullopt if `text` is not an escaped name.
 std::optional<std::string> Unescaped(std::string_view text) {
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -52,7 +52,7 @@ std::optional<std::string> Unescaped(std::string_view text) {
   return name;
 }
 
-// The value of " NAME=VALUE" at the front of `rest`, which it is taken from. Nothing where another name stands there.
+// Removes " NAME=VALUE" from the front of `rest` and returns the value. nullopt if another name is there.
 std::optional<std::string_view> Take(std::string_view& rest, std::string_view name) {
   if (!rest.starts_with(' ') || !rest.substr(1).starts_with(name)) return std::nullopt;
   std::string_view value = rest.substr(1 + name.size());
@@ -90,7 +90,7 @@ std::string TextInWords(const std::string& kind) {
 RecordSpec RecordSpec::OfEvents(const Events& given) {
   Events events = given;
   const bool has_times = events.unit == PrivacyUnit::kSession || events.unit == PrivacyUnit::kDay;
-  // What does not decide what a record is.
+  // Clears the fields that do not affect the definition of a record.
   if (events.unit != PrivacyUnit::kSession) events.session_gap = 0;
   if (!has_times) events.source.time_column.clear();
   for (const auto& n : kNames) {
@@ -155,7 +155,7 @@ Result<RecordSpec> RecordSpec::FromText(const std::string& text) {
                     TakeNumber(rest, "times_per_second", e.times_per_second) &&
                     std::all_of(std::begin(kNames), std::end(kNames),
                                 [&](const auto& n) { return TakeName(rest, n.in_text, e.source.*n.name); });
-  // What is not written exactly so is of another version, or of nobody.
+  // A text that ToText would write differently is of another version, or invalid.
   if (RecordSpec spec(text.substr(0, end), std::move(e)); read && end > 0 && spec.ToText() == text) return spec;
   return InvalidData("what one record is stands as '", OneLine(text), "', which this version does not know");
 }

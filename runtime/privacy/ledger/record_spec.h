@@ -1,12 +1,12 @@
-// What one record of a data set is. A charge says so, because costs of records of different kinds do not add up: a run
-// with one record of a sitting and one with a record of each of its minutes are two promises.
+// The definition of one record of a data set. Charges state it, because costs of different kinds of records do not add
+// up: a run with one record per session and a run with one record per minute are two different promises.
 //
 //   const RecordSpec record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = 1800});
 //   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("log.ledger", {.dataset = "log.db", .record = record}));
 //
-// Whoever reads the data reads it by the same object (runtime/train/run/records.h, UnitsOf), so a run cannot charge for
-// one kind of record and read another. How much of a record is read is no part of this: whatever is cut off, all of the
-// record is protected.
+// Code that reads the data uses the same object (runtime/train/run/records.h, UnitsOf), so a run cannot charge for one
+// kind of record and read another. How much of a record is read is not part of the definition: whatever is cut off, all
+// of the record is protected.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
 
@@ -19,45 +19,45 @@
 
 namespace wisp::privacy {
 
-// All of one unit is protected together. "User" only where a device holds several.
+// Everything in one unit is protected together. Use kUser only if a device holds several users.
 enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
 std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
 Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
 
 class RecordSpec {
  public:
-  // Where the events are read: names that somebody gave. Empty: those that readers take by themselves. Other columns or
-  // another table hold other rows, and rows decide what is one record.
+  // Where the events are read, by the caller's names. Empty: the readers' defaults. Other columns or another table
+  // contain other rows, and the rows determine the records.
   struct Source {
     std::string user_column = {}, item_column = {}, time_column = {};
-    std::string table = {};  // of a SQLite file
+    std::string table = {};  // in a SQLite file
   };
   struct Events {
     PrivacyUnit unit = PrivacyUnit::kUser;
     int64_t session_gap = 0;        // kSession: in seconds
-    uint32_t times_per_second = 1;  // of the log's times
+    uint32_t times_per_second = 1;  // units of the log's times
     Source source = {};
   };
   static RecordSpec OfEvents(const Events& events);
-  // `kind`: "line", "paragraph", "chunk:16", kLabelledText or kPromptText. With kUser each is declared to be all that
-  // one user wrote.
+  // `kind`: "line", "paragraph", "chunk:16", kLabelledText or kPromptText. With kUser each record is declared to be all
+  // that one user wrote.
   static RecordSpec OfTexts(PrivacyUnit unit, std::string kind);
   static constexpr char kLabelledText[] = "labelled-text", kPromptText[] = "prompt-text";
-  // For draws from weights, which cost the same whatever a record is. `unit` is for a ledger that is not there yet.
+  // For draws from weights, which cost the same whatever a record is. `unit` is used when the ledger is created.
   static RecordSpec Any(PrivacyUnit unit);
 
   PrivacyUnit unit() const { return events_.unit; }
   const Events& events() const { return events_; }
-  const std::string& kind() const { return kind_; }  // "events", that of OfTexts, or "any"
+  const std::string& kind() const { return kind_; }  // "events", the kind of OfTexts, or "any"
   bool is_any() const;
   bool is_of_texts() const;
   bool is_chunk() const { return kind_.starts_with("chunk:"); }
 
-  // "the events of one user without a pause of more than 1800 seconds".
+  // In words for people: "the events of one user without a pause of more than 1800 seconds".
   std::string InWords() const;
-  // For files: "events unit=session gap=1800 times_per_second=1".
+  // The text for files: "events unit=session gap=1800 times_per_second=1".
   std::string ToText() const;
-  // kInvalidData for what ToText does not write.
+  // kInvalidData for anything that ToText does not write.
   static Result<RecordSpec> FromText(const std::string& text);
   bool operator==(const RecordSpec& other) const { return ToText() == other.ToText(); }
 
