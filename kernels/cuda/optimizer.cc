@@ -5,7 +5,7 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// The index of the parameter that element i of the gradient belongs to.
+// The index in w, m and v that element i of the gradient belongs to.
 template <class Args>
 __device__ inline size_t Of(const Args& a, size_t i) {
   return a.row_J == nullptr ? i : size_t{a.row_J[i / a.d]} * a.d + i % a.d;

@@ -157,7 +157,8 @@ unsigned BlocksOfDevice() {
   return blocks;
 }
 
-// Finds space in this thread's program and launches the program first if it is full. Null if the stage never fits.
+// Finds space in this thread's program and launches the program first if it is full. Null if the thread does not
+// gather or the stage never fits.
 unsigned char* RoomFor(const StageHead& head) {
   Recorder& recorder = TheRecorder();
   if (!recorder.gathers || Aligned(sizeof(StageHead)) + Aligned(head.size) > kLargeBytes) return nullptr;

@@ -334,7 +334,7 @@ void ActivationVariance(const ActivationVarianceArgs<T>& a) {
   }
 }
 
-// The index of the parameter that element i of an optimizer's gradient belongs to.
+// The index in w, m and v that element i of an optimizer's gradient belongs to.
 template <class Args>
 size_t Of(const Args& a, size_t i) {
   return a.row_J == nullptr ? i : size_t{a.row_J[i / a.d]} * a.d + i % a.d;

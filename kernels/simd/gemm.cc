@@ -154,8 +154,8 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
     move_to(panel);
     const size_t left = whole - panel;
     // With few rows several panels are computed at once; otherwise the additions of one accumulator would wait for each
-    // other. Three rows that prefetch use one panel, because they wait for memory anyway. A strip begins with a whole
-    // stored panel. So two or four panels are parts of one stored panel or, if it has two parts, all of two.
+    // other. Three rows that prefetch use one panel, because they wait for memory anyway. A strip begins at the
+    // start of a stored panel. So two or four panels lie within one stored panel or, if it has two parts, fill two.
     if (rows == 1 && left >= 4 && !p.transposed_a) {
       if constexpr (kAsksOfStored) t.prefetch.step = 4 * strip.prefetch.step;
       asks ? MultiplyTile<1, 4, false, kAsksOfStored>(t) : MultiplyTile<1, 4, false>(t);

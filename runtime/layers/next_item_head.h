@@ -7,7 +7,7 @@
 //
 //   head.Forward(context, h, targets, loss_B);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
-// // emits the same blocks again, for sinks that first need the norm
+//   // emits the same blocks again, for sinks that first need the norm
 //   head.Replay(context, h, targets, sink);
 #ifndef WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
 #define WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
