@@ -21,7 +21,6 @@ struct StartOptions {
 //
 // Also if `base` learned from that data set with a guarantee that `ledger` did not pay for (CheckCharged). The ledger's
 // statement would then omit what the weights reveal.
-// the ledger states would leave out what the weights show.
 Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options,
                   const privacy::Ledger& ledger);
 

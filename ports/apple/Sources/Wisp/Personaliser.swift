@@ -27,8 +27,8 @@ public struct Personaliser: Sendable {
   public var budgetEpsilon = 0.0
   /// Definition of one record.
   public var unit: PrivacyUnit
-  /// 0: 20.
-  /// 0: 20 passes over the records.
+  /// Passes over the records; 0: 20.
+  public var epochs = 0.0
   /// 0: as many as the device has, at most 4.
   public var threads: UInt32 = 0
   /// The name of the data set, the same each time; nil: the log's file name.

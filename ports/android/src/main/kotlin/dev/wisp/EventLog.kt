@@ -21,8 +21,8 @@ data class LogCounts(
 data class PruneOptions @JvmOverloads constructor(
     /** The plan's unit. */
     val unit: PrivacyUnit,
-    /** Forget what is before this time; null: no age is too old. */
     /** Delete events before this time; null: delete none for its age. */
+    val before: Long? = null,
     /** [PrivacyUnit.USER]: keep so many of each user; 0: all. */
     val newestPerUser: Long = 0,
     val sessionGapSeconds: Long = 0,
