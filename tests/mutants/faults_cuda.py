@@ -313,9 +313,9 @@ def programs():
          "cuda_scoring_test:TopK*"),
         ("later-steps-forget-what-is-no-number", "RunList", "(a.k + 1)] != 0) strange = true;",
          "(a.k + 1)] > 1) strange = true;",
-         "cuda_scoring_test:TopK.OfManyScores"),
+         "cuda_scoring_test:TopK.ManyScores"),
         ("a-list-is-left-out", "LaterKey", "i / a.k >= a.of_one ||", "i / a.k + 1 >= a.of_one ||",
-         "cuda_scoring_test:TopK.OfManyScores"),
+         "cuda_scoring_test:TopK.ManyScores"),
     ]) + table("runtime/inference/session_device.cc", [
         ("a-list-of-a-failed-device", "Session::RecommendOnDevice", "WISP_RETURN_IF_ERROR(Arrived());", "", session),
         ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice",

@@ -5,7 +5,7 @@ SAMPLING = "private_sampling_test:PrivateSamplingTest."
 LAW = "draw_law_test:"
 NEED = "decoding_need_test:DecodingNeed."
 RECOMMENDER = "private_recommender_test:PrivateRecommenderTest."
-REFUSED = SAMPLING + "WhatHasNoGuaranteeIsRefusedWithAReason"
+REFUSED = SAMPLING + "NoGuarantee_IsRefusedWithAReason"
 
 
 def sampling():
@@ -68,7 +68,7 @@ def laws():
          "std::max(-c, difference)",
          LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
         ("anchored-without-a-floor", "MovedWeights", "std::max(0x1p53, 0x1p95 * w)", "std::floor(0x1p95 * w)",
-         LAW + "AnchoredWeights.AreIntegersAndNoneIsBelowTheFloor"),
+         LAW + "AnchoredWeights.AreIntegersNotBelowTheFloor"),
         ("mixture-item-without-a-share", "IntegerWeights",
          "std::max(1.0, std::floor(x / largest / total * 0x1.ffffp51))",
          "std::floor(x / largest / total * 0x1.ffffp51)",
@@ -108,7 +108,7 @@ def provenance():
          NEED + "DrawsArePaidFromTheLedgerOfWhatTheyShow"),
     ]) + table("runtime/decoding/draw_setup.cc", [
         ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false",
-         RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
+         RECOMMENDER + "NoGuarantee_IsRefusedAndNotCharged"),
         ("target-without-a-limit", "DrawPromise::LimitToSet", "if (entries.empty()) return lifetime;",
          "return entries.empty() ? lifetime : std::nullopt;",
          RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
@@ -130,7 +130,7 @@ def provenance():
 def texts():
     generator, sums = "private_generator_test:PrivateGeneratorTest.", "context_sum_test:ContextSum."
     law = generator + "ATokenHasTheLawThatItIsChargedFor"
-    refused = generator + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"
+    refused = generator + "NoGuarantee_IsRefusedAndNotCharged"
     bound = sums + "OneRecordMovesTheLawByNoMoreThanIsCharged"
     contexts = "private_contexts_test:PrivateContextsTest.AnyNumberOfTextsAddsWhatEachAddsAlone"
     units = "c_text_test:CText.ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven"
@@ -193,7 +193,7 @@ def texts():
          "if (fits.code() != StatusCode::kPrivacyRefused) return fits;", "if (!fits.ok()) return all;",
          generator + "ABudgetEndsInWordsAndNothingIsDrawnThen"),
         ("text-without-a-plan", "PrivateGenerator::Generate", "WISP_RETURN_IF_ERROR(PlanText(charges));", "",
-         generator + "ATextThatHasRoomIsDrawnToItsEnd"),
+         generator + "CoveredText_IsSampledToItsEnd"),
         ("text-without-its-promise", "PrivateGenerator::Generate",
          "WISP_RETURN_IF_ERROR(setup_.promise.Write());", "", generator + "ARefusedFirstTextLeavesNoLedger"),
         ("promise-before-the-prompt-is-checked", "PrivateGenerator::Generate",

@@ -8,7 +8,7 @@ C_RESUME = "c_resume_test:CResume."
 C_PERSONALISE = "c_personalise_test:CPersonalise."
 C_CLASSIFIER = "c_classifier_train_test:CClassifierTrain."
 C_INTERFACE = "c_interface_test:CInterface."
-HALVES = "c_text_test:CText.KeysAndValuesAsHalves"
+HALVES = "c_text_test:CText.Float16Cache"
 MODEL_WRITE = "model_write_test:ModelWrite."
 
 
@@ -34,7 +34,7 @@ def rows_of_others():
          "private_run_ && events_.size() < kMaxEvents", "false",
          "sqlite_reader_test:Sqlite.PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut"),
         ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "",
-         "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
+         "units_test:Units.PrivateRun_SkipsInvalidTimes"),
         ("a-log-without-a-time-in-range-is-charged", "SequenceBuilder::SplitIntoUnits",
          "WISP_RETURN_IF_ERROR(CheckForm());  // possibly no event", "// possibly no event",
          "units_test:Units.PrivateRun_ALogWithoutATimeThatIsOneIsRefused",
@@ -86,7 +86,7 @@ def databases_of_others():
         ("links-beside-a-database-are-written-through", "FaultBeside", "info.st_nlink > 1", "false",
          door + "PipesAndLinksBesideAFile_AreRefusedAtOnce"),
         ("files-of-others-beside-a-database-are-taken", "FaultBeside", "info.st_uid != database.st_uid", "false",
-         door + "WhatAnotherUserPutBesideAFile_IsRefused"),
+         door + "FilesOfAnotherUser_AreRefused"),
         ("an-index-is-written-through", "FaultOf", 'FaultBeside(path + "-shm")', '""',
          door + "AnIndexThatIsAnotherFile_IsNotWritten"),
         ("temporary-files-are-asked-for", "Harden", "temp_store = MEMORY", "temp_store = FILE",
@@ -114,7 +114,7 @@ def databases_of_others():
     ]) + table("runtime/data/sqlite_file.cc", [
         ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr",
          "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
-         log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
+         log + "ProgramsInTheFile_DoNotRunOnAppending"),
         ("a-table-without-rowids-is-refused", "PrepareInOrder",
          "sqlite3_errcode(database) != SQLITE_ERROR", "true", "date_time_test:DateTime.ALogWithoutRowids_IsKept"),
         ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += times * kOperationsPerByte",
@@ -138,13 +138,13 @@ def databases_of_others():
         ("never-overwritten-later", "EventLog::Open", 'sqlite::SizeOf(path + "-wal") > 0', "false",
          keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
         ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {",
-         log + "WhatIsNoPlainTable_IsRefused"),
+         log + "OtherThanPlainTables_AreRefused"),
         ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {",
-         log + "WhatIsNoPlainTable_IsRefused"),
+         log + "OtherThanPlainTables_AreRefused"),
         ("log-of-another-kind", "EventLog::Connect", "sqlite3_column_int64(id.get(), 0) != 0", "false",
          "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
         ("log-takes-any-key", "EventLog::Insert", "if (!fault.empty()) return", "if (false) return",
-         log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),
+         log + "UnreadableEvents_AreNotAppended"),
         ("history-from-the-first-event", "EventLog::History", "events.size() - std::min(limit, events.size())",
          "limit - limit", "date_time_test:DateTime.ALogWithoutRowids_IsKept"),
     ])
@@ -162,7 +162,7 @@ def resumed_runs():
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
         ("memory-that-ends-says-nothing", "TrainOrSayWhatStays",
          "return IsPrivateJob(job_) ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;", "throw;",
-         "out_of_memory_test:OutOfMemory.SaysWhatWasChargedAndWhatGoesOn"),
+         "out_of_memory_test:OutOfMemory.SaysWhatWasChargedAndWhereItResumes"),
         ("cancelled-and-charged-all-the-same", "CheckNotCancelled", "!job_.cancelled || !job_.cancelled()", "true",
          INTERRUPTED + "CancelledBeforeItsFirstStepItChargesNothing"),
         ("what-was-spent-is-stated-once", "Show", "trainer_->num_charged() != shown_charged_ || ", "",
@@ -216,7 +216,8 @@ def files():
         ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)", databases),
         ("databases-are-removed", "RemoveFile", "if (HoldsDatabase(path))", "if (false)", databases),
         ("checkpoint-where-sqlite-keeps-charges", "CheckDistinct",
-         "identity != IdentityOf(database + std::string(end))", "true", C_PERSONALISE + "FilesOfSqlite_AreNoOutputs"),
+         "identity != IdentityOf(database + std::string(end))", "true",
+         C_PERSONALISE + "FilesOfSqlite_AreRefusedAsOutputs"),
         ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&",
          "path.empty() && path.ends_with(end) &&", databases),
         ("files-of-others-are-removed", "IsTemporary",
@@ -253,7 +254,7 @@ def files():
 
 
 def weights_and_scores():
-    damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "ScoreThatIsNoNumber_IsNoSuccess"
+    damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "NonFiniteScore_IsAnError"
     said = "inference_test:TopK.ScoresThatAreNotFiniteAreSaid"
     return table("runtime/model/model_file.cc", [
         ("weights-unread-on-opening", "ModelFile::Open",
@@ -275,14 +276,14 @@ def weights_and_scores():
          "block_metadata_test:BlockMetadata.ScalesThatAreNotFiniteAreFoundByFullVerificationOnly",
          "block_metadata_test:BlockMetadata.FloatsInPanelsThatAreNotFiniteAreFoundByFullVerificationOnly"),
         ("squares-of-panels", "MayBePanels", "a.re_attention == ReAttention::kOn", "false",
-         "quantised_test:Quantised.WhatMayNotBePanelsIsRefusedOrStaysFloat"),
+         "quantised_test:Quantised.OtherMatrices_AreRefusedOrStayFloat"),
         ("weights-that-are-no-numbers", "IsFinite", "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
     ]) + table("kernels/reference/pack_panels.cc", [
         ("scales-beyond-halves", "PackBlock", "if (!IsFinite(scale)) return false;", "",
-         "panels_test:Panels.ScalesBeyondHalvesAreRefused"),
+         "panels_test:Panels.ScalesBeyondFloat16_AreRefused"),
         ("weights-rounded-down", "PackBlock", "std::nearbyint(w[c] / step)", "std::floor(w[c] / step)",
-         "panels_test:Panels.WeightsAreTheNearestAndWideningGivesThem"),
+         "panels_test:Panels.Weights_AreTheNearestAndConvertBack"),
     ]) + table("kernels/simd/gemm.cc", [
         ("panels-begin-at-their-first-row", "MultiplyPanels", "if (begin.n > 0) MultiplyPartOfPanel(begin);", "",
          "panels_test:Panels.FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked"),
@@ -300,7 +301,7 @@ def weights_and_scores():
          "row.start[block] = 0;",
          "block_kernels_test:BlockKernels.EveryKernelEqualsPlainLoops"),
         ("blocks-of-no-numbers-are-zeros", "QuantiseBlocks", "std::numeric_limits<float>::quiet_NaN()", "0.0f",
-         "block_kernels_test:BlockKernels.NumbersThatAreNoneGiveNansInTheirRowAlone"),
+         "block_kernels_test:BlockKernels.NonFiniteNumbers_GiveNansOnlyInTheirRow"),
     ]) + table("kernels/int8/blocks.cc", [
         ("later-columns-replace", "StoreSums", "a.store == kernels::Store::kAdd || !columns.is_first",
          "a.store == kernels::Store::kAdd",
@@ -315,7 +316,7 @@ def weights_and_scores():
          "verify", damaged),
     ]) + table("runtime/core/served_list.cc", [
         ("position-in-a-list-that-is-not-served", "ServedList::PositionOf",
-         "if (!chosen.all_finite) return std::nullopt;", "", "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
+         "if (!chosen.all_finite) return std::nullopt;", "", "inference_test:Evaluate.HiddenItems_CountNothing"),
         ("evaluated-with-the-history", "ServedList::PositionOf", "Choose(scores, history,", "Choose(scores, {},",
          "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
         ("evaluated-with-lists-of-all-items", "ServedList::PositionOf", "std::min(options.count, scores.size())",
@@ -325,12 +326,12 @@ def weights_and_scores():
          "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
-         C_INTERFACE + "ScoresOfWeightsTooLarge_AreNoSuccess"),
+         C_INTERFACE + "OverflowingScores_AreAnError"),
     ]) + table("runtime/core/served_list.h", [
         ("equal-scores-by-the-larger-id", "Better", "a.item < b.item", "a.item > b.item",
-         "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
+         "inference_test:Evaluate.HiddenItems_CountNothing"),
         ("history-offered-again", "TakeSeen", "for (const int32_t id : history) take(id);", "",
-         "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
+         "inference_test:Evaluate.HiddenItems_CountNothing"),
         ("retired-items-offered", "TakeExcluded", "for (const int32_t id : model.withheld) take(id);", "",
          "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
         ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
@@ -390,7 +391,7 @@ def structs_and_enums():
     ]) + table("ports/c/personalise_c.cc", [
         ("a-ledger-where-sqlite-keeps-the-log", "CheckOutputs",
          'WISP_RETURN_IF_ERROR(CheckApart({"ledger_path", ledger}, {"log_path", log}));', "",
-         C_PERSONALISE + "FilesOfSqlite_AreNoLedgers"),
+         C_PERSONALISE + "FilesOfSqlite_AreRefusedAsLedgers"),
         ("a-step-of-any-length-is-paid-for", "CheckOptions", "o.learning_rate > 1", "false",
          C_PERSONALISE + "NumbersOutsideOfWhatIsOfUse_AreNamed"),
     ]) + table("ports/c/status_c.h", [
@@ -403,7 +404,7 @@ def structs_and_enums():
         ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.sh"),
     ]) + table("runtime/sqlite/open.cc", [
         ("a-pipe-is-waited-for", "FaultOf", "!S_ISREG(info.st_mode)", "false",
-         "sqlite_reader_test:Sqlite.WhatIsNoRegularFile_IsRefusedAtOnce"),
+         "sqlite_reader_test:Sqlite.OtherThanRegularFiles_AreRefusedAtOnce"),
     ]) + table("ports/c/options_c.h", [
         ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:",
          C_PERSONALISE + "Unit_IsRequired"),
@@ -455,7 +456,7 @@ def callers():
          "fine_tune_test:FineTuneTest.TestFigures_AreThoseOfTheModelThatIsWritten"),
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
          "FileReplacement::Begin(output.path)",
-         C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
+         C_RESUME + "DiskWithoutSpaceForTheModel_RefusesBeforeTheFirstCharge"),
         ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune',
          C_PERSONALISE + "UnchargedTuning_IsStated"),
         ("tuning-not-stated", "FineTune::Run", "WithTuning(start_.run, start_.tuning)",

@@ -86,9 +86,9 @@ def lifetime():
          "WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));", "",
          MAKE + "BesideWhatNightsTrainedNoPlanBeginsAnew"),
         ("plan-written-over-one-of-meanwhile", "MakePlan", "WriteLifetime(ledger, *life, wanted.run, newest_row)",
-         "WriteLifetime(ledger, *life, wanted.run)", MAKE + "OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond"),
+         "WriteLifetime(ledger, *life, wanted.run)", MAKE + "TwoCallsAtOnce_WriteOnePlan"),
         ("second-of-two-plans-is-an-error", "MakePlan", "if (now == newest_row) return written;", "return written;",
-         MAKE + "OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond"),
+         MAKE + "TwoCallsAtOnce_WriteOnePlan"),
     ]) + table("runtime/privacy/ledger/ledger_impl.h", [
         ("terms-that-follow-from-an-older-ledger", "CheckNewest", "newest_row == position.seq", "true",
          MAKE + "WhatWasWrittenMeanwhile_IsNotReplaced",
@@ -106,7 +106,7 @@ def night():
         ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "",
          NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
         ("night-reads-other-columns", "RecordOfNight", "read.source = o.source;", "",
-         NIGHT + "RefusesWhatIsNotOfThisLife"),
+         NIGHT + "FilesOfAnotherDeployment_AreRefused"),
         ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
          NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
@@ -127,17 +127,17 @@ def night():
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
         ("another-life-overwritten", "OpenFiles", "WISP_RETURN_IF_ERROR(CheckServed());", "",
-         NIGHT + "RefusesWhatIsNotOfThisLife"),
+         NIGHT + "FilesOfAnotherDeployment_AreRefused"),
         ("a-night-on-another-data-set", "RunNight",
          "if (!o.dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(o.dataset));", "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("two-nights-at-once", "RunNight",
          "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
-         NIGHT + "RefusesWhatIsNotOfThisLife"),
+         NIGHT + "FilesOfAnotherDeployment_AreRefused"),
     ]) + table("runtime/personalise/night_files.cc", [
         ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()",
          "true",
-         NIGHT + "RefusesWhatIsNotOfThisLife"),
+         NIGHT + "FilesOfAnotherDeployment_AreRefused"),
     ])
 
 
@@ -150,10 +150,10 @@ def line():
         ("evidence-of-a-deleted-model", "JudgementsOf", "judgement.line == line", "true",
          LINE + "AModelThatWasDeletedLeavesNoEvidence"),
         ("evidence-of-a-deleted-model-of-earlier-versions", "JudgementsOf", "seq > line", "true",
-         LINE + "JudgementsOfEarlierVersionsCountForTheLineOfTheirTime"),
+         LINE + "JudgementsThatNameNoLineCountForTheLineOfTheirTime"),
     ]) + table("runtime/privacy/ledger/ledger_rows.cc", [
         ("line-of-the-newest-charge", "ReadFirstCharge", "ORDER BY id LIMIT 1", "ORDER BY id DESC LIMIT 1",
-         LINE + "ALineGoesOnWithItsCandidate"),
+         LINE + "Lineage_ContinuesWithItsCandidate"),
     ]) + table("runtime/personalise/night.cc", [
         ("judged-without-its-line", "Choose",
          "WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));", "",
@@ -161,7 +161,7 @@ def line():
         ("two-lines-of-one-name", "NewRun", "std::any_of(entries.begin(), entries.end(), is_there)", "false",
          LINE + "RunsOfOneNameAreLinesOfTheirOwn"),
         ("worse-model-of-an-ended-line-served", "ActOnJudgements", "WISP_RETURN_IF_ERROR(LeaveWorse());", "",
-         LINE + "WhatIsServedOfALineThatEndedIsLeftWhereItsLastVerdictWasWorse"),
+         LINE + "EndedLineage_IsNotServedIfItsLastVerdictWasWorse"),
         ("mistyped-output-trained", "RunNight", "if (o.anew == NightOptions::Anew::kRefused)", "if (false)",
          LINE + "BeginsNoOtherModelWhereThatIsRefused"),
     ])
@@ -302,7 +302,7 @@ def change():
         ("no-delta-kept-for-a-change", "", "kShareOfDelta = 0.95", "kShareOfDelta = 1",
          "plan_change_test:CostOfAChange.*"),
         ("newest-plan-pays-for-all", "PayingPlan", "paying = &*plan;", "if (!paying) paying = &*plan;",
-         CHANGE + "OtherTimesCostNothingAndTrainingGoesOn"),
+         CHANGE + "OtherTimes_CostNothingAndTrainingContinues"),
     ]) + table("runtime/privacy/ledger/ledger.cc", [
         ("changed-plan-beyond-the-limit", "Ledger::ChangePlan",
          'WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));', "",
@@ -404,15 +404,15 @@ def offer():
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/layers/newcomer.cc", [
         ("newcomer-gets-untrained-counts", "ScoreNewcomer", "bias_is_popularity && bias", "false",
-         OFFER + "ANewcomerGetsWhatTheCountsSay"),
+         OFFER + "NoHistory_FollowsTheCounts"),
         ("newcomer-gets-the-last-answer", "ScoreNewcomer", "mean[i] += weight", "mean[i] = weight",
-         OFFER + "ANewcomerGetsWhatIsLikelyAfterAnyItem"),
+         OFFER + "NoHistory_GivesItemsThatAreLikelyAfterAnyItem"),
         ("catalogue-asked-whole", "ScoreNewcomer", "std::min(known, kMostAsked)", "known",
-         OFFER + "OfManyItemsANewcomersListAsksSome"),
+         OFFER + "NoHistory_AsksSomeOfManyItems"),
     ]) + table("runtime/inference/session_newcomer.cc", [
         ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
          "for (const float s : popular) { if (s - s != 0) return NotFinite(); } popular_ = std::move(popular);",
-         "private_recommender_test:PrivateRecommenderTest.ANewcomersDrawsAreChargedWhateverTheScoresAre"),
+         "private_recommender_test:PrivateRecommenderTest.NoHistory_SamplesAreChargedForAnyScores"),
     ]) + table("runtime/inference/session_setup.cc", [
         ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = (a.num_items + 2 * a.width) * sizeof(float)",
          ".newcomer = 0",
@@ -425,7 +425,7 @@ def offer():
     ]) + table("runtime/train/run/job.cc", [
         ("paused-night-is-not-shrunk", "TakeWeights", "if (job_.shrink_rows)",
          "if (job_.shrink_rows && !result_.paused)",
-         SHRINK + "ShrunkRun.PausesAndGoesOnFromWhatWasLearned"),
+         SHRINK + "ShrunkRun.PausesAndResumesFromWhatWasLearned"),
     ])
 
 

@@ -9,7 +9,7 @@ IMAGE = "tokenizer_image_test:"
 FAMILY = "hugging_face_test:*HuggingFaceFamily.ComputesWhatTransformersDoes*"
 ENDS = "text_ends_test:TextEnds."
 CONFIG = "hugging_face_config_test:"
-GOES_ON = CACHE + "ARunGoesOnFromACheckpointWithTheSameBits"
+GOES_ON = CACHE + "ResumedRun_HasTheSameBits"
 MADE = CACHE + "OneIsMadeWhereItChangesNothingAndFits"
 
 
@@ -96,25 +96,25 @@ def conversion():
         ("missing-shard-not-noticed", "Folder::OpenShards",
          'if (!IsFile(At(name))) return InvalidData(index_path, ": it names the shard ", Shown(name), ", which is not '
          'there");', "",
-         CONFIG + "HuggingFaceFolder.WhatIsMissingOrForeignIsSaid"),
+         CONFIG + "HuggingFaceFolder.MissingOrForeignFiles_AreNamed"),
         ("shard-without-its-tensor", "Folder::OpenShards", "found == tensors_.end() ||", "found != tensors_.end() &&",
-         CONFIG + "HuggingFaceFolder.WhatIsMissingOrForeignIsSaid"),
+         CONFIG + "HuggingFaceFolder.MissingOrForeignFiles_AreNamed"),
         ("paths-that-lead-outside", "StaysWithin", "name[0] != '/' && name.find(\"..\") == std::string::npos", "true",
-         CONFIG + "HuggingFaceFolder.WhatIsMissingOrForeignIsSaid"),
+         CONFIG + "HuggingFaceFolder.MissingOrForeignFiles_AreNamed"),
     ]) + table("tools/exchange/hugging_face/config.cc", [
         ("tied-table-said-untied", "ReadTied", "tied ? OutputTable::kTied", "false ? OutputTable::kTied", FAMILY),
         ("rotary-base-of-old-configs-alone", "ReadRotaryBase", "if (base != 0) return static_cast<float>(base);", "",
          FAMILY),
         ("scaled-rotary-positions-taken", "ReadRotaryBase", 'type != "default"', "false",
-         CONFIG + "HuggingFaceConfig.WhatIsNotSupportedIsRefusedByName"),
+         CONFIG + "HuggingFaceConfig.UnsupportedSettings_AreRefusedByName"),
         ("roberta-counts-positions-from-its-padding", "ReadBert", '"pad_token_id", kMaxItems, 1) + 1',
          '"pad_token_id", kMaxItems, 1)',
          FAMILY),
     ]) + table("tools/exchange/safetensors.cc", [
         ("bf16-as-f16", "SafeTensor::CopyTo", "FloatOfBrain(bits)", "FloatOfHalf(bits)",
-         "safetensors_test:SafeTensors.NarrowNumbers_AreWidenedExactly", FAMILY),
+         "safetensors_test:SafeTensors.NarrowNumbers_AreConvertedExactly", FAMILY),
         ("half-exponent-off-by-one", "FloatOfHalf", "(exponent + 112)", "(exponent + 111)",
-         "safetensors_test:SafeTensors.NarrowNumbers_AreWidenedExactly"),
+         "safetensors_test:SafeTensors.NarrowNumbers_AreConvertedExactly"),
     ])
 
 
@@ -124,7 +124,7 @@ def ends():
          "std::find(image_.ends.begin(), image_.ends.end(), id) != image_.ends.end()", "false", ENDS + "*"),
     ]) + table("runtime/inference/generate.cc", [
         ("prompts-closed-by-the-template", "PromptTokens", "SpecialTokens::kBefore", "SpecialTokens::kAdd",
-         ENDS + "PromptGoesOnBehindAnEndOfItsOwn"),
+         ENDS + "Prompt_ContinuesAfterAnEndOfItsOwn"),
     ]) + table("runtime/inference/texts.cc", [
         ("chunks-closed-by-the-template", "AppendRecord", "text::SpecialTokens::kBefore", "text::SpecialTokens::kAdd",
          ENDS + "RecordsAreMarkedOnce"),

@@ -134,7 +134,7 @@ def noise():
     ]) + table("runtime/train/release/step_release.cc", [
         ("noise-on-the-first-4000", "NoiseAndScale", "privacy::AddDiscreteGaussian(noise, sigma, sum)",
          "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE,
-         DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+         DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
     ]) + table("runtime/train/privacy_plan.cc", [
         ("steps-of-a-part-charged-to-all", "PrivacyPlan::Charges", ".part = record_part_", "", PARTS),
         ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map",
@@ -186,27 +186,27 @@ def charges():
          TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
     ]) + table("runtime/train/check_options.cc", [
         ("shuffled-batches-taken", "CheckPrivate", "o.sampling != Sampling::kPoisson &&", "false &&",
-         TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
+         TRAINER + "NoGuarantee_IsRefusedWithItsReason"),
         ("loss-over-the-batch-taken", "CheckPrivate", "o.loss != LossWeighting::kRecordMean", "false",
-         TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
+         TRAINER + "NoGuarantee_IsRefusedWithItsReason"),
         ("no-clipping-taken", "CheckPrivateGradients", "p.clipping == ClipKind::kNone", "false",
-         TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
+         TRAINER + "NoGuarantee_IsRefusedWithItsReason"),
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("checkpoint-of-another-ledger", "CheckCharged", "charged >= steps", "charged + steps >= steps",
-         GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt",
-         CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+         GUARANTEE + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid",
+         CLASSIFY + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
         ("checkpoint-paid-by-a-copy", "CheckPaid", "if (has_paid) return OkStatus();", "return OkStatus();",
-         GUARANTEE + "ACheckpointDoesNotGoOnWithACopyThatDidNotPay"),
+         GUARANTEE + "Checkpoint_DoesNotResumeWithACopyThatDidNotPay"),
         ("checkpoint-paid-by-another-run", "CheckCharged", "entry.run == c.run_id && ", "",
-         GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+         GUARANTEE + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
         ("checkpoint-paid-for-another-purpose", "CheckCharged", " && entry.purpose == purpose ?", " ?",
-         CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+         CLASSIFY + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
         ("checkpoint-keeps-what-is-charged", "Trainer::Restore",
          "std::fill(charged_until_.begin(), charged_until_.end(), 0);",
          "std::fill(charged_until_.begin(), charged_until_.end(), step_ + 1);", TRAINER + "RestoredPrivateRunPaysAgain",
          INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain",
-         CLASSIFY + "GoesOnInsideItsOwnBudgetWithTheStepsThatFit"),
+         CLASSIFY + "ResumesWithinItsBudgetWithTheStepsThatFit"),
         ("classifier-forgets-its-releases", "Trainer::Save", "if (head_) c.head_releases", "if (false) c.head_releases",
          CLASSIFY + "ResumedRunEqualsUninterruptedRunBitForBit"),
         ("resumed-run-charged-as-another", "Trainer::Restore", "if (plan_) plan_->SetRun(c.run_id);", "",
@@ -214,7 +214,7 @@ def charges():
         ("checkpoint-of-the-first-part-alone", "Trainer::Restore",
          "for (const PrivacyPlan::Part& part : plan_->parts())",
          "for (const PrivacyPlan::Part& part : std::span(plan_->parts()).first(1))",
-         CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+         CLASSIFY + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
     ]) + table("runtime/train/options.cc", [
         ("checkpoint-tells-the-number-of-records", "RunIdentity", 'if (!IsPrivate(o)) id.Named("records"',
          'id.Named("records"',
@@ -315,7 +315,7 @@ def jobs():
         ("histogram-of-another-ledger", "GoOn", 'if (IsPrivateJob(job_) && job_.histogram_noise > 0) {', 'if (false) {',
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false",
-         INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),
+         INTERRUPTED + "SpaceReservedForTheLedger_IsGivenToIt"),
     ]) + table("runtime/train/run/job_popularity.cc", [
         ("histogram-of-a-part-charged-to-all", "SetPopularity", ".part = p.part,", "", PARTS),
         ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
@@ -350,7 +350,7 @@ def dp_fp():
          "WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());",
          "RandomStream stream = i > 1 ? RandomStream::Reproducible(i, StreamPurpose::kNoise) "
          ": *RandomStream::Secure();",
-         DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+         DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
         ("dp-fp-charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;",
          "charged_until_[i] = step_ + steps + 1;",
          DP_FP + "ClippedChargesBothMechanisms"),
@@ -371,7 +371,7 @@ def dp_fp():
          "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
          "grid_.sigma_in_steps(options.dp_fp.noise_multiplier > 0 ? options.dp_fp.noise_multiplier : "
          "options.privacy.noise_multiplier)",
-         DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+         DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
     ]) + table("runtime/train/release/step_release.cc", [
         ("dp-fp-clip-to-ten-times-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()",
          "10 * grid.reduced_clipping_norm()",

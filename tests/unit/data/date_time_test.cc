@@ -57,7 +57,7 @@ TEST(DateTime, Numbers_AreTakenAsTheyAre) {
     EXPECT_EQ(Read(text), number) << text;
 }
 
-TEST(DateTime, WhatIsNoTime_IsNone) {
+TEST(DateTime, InvalidTimes_GiveNothing) {
   for (const char* text : {"",
                            "T",
                            "2026-11",

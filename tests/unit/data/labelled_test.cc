@@ -103,7 +103,7 @@ TEST(Labelled, TextsBecomeTokens) {
   EXPECT_EQ(keep->tokens, (std::vector<int32_t>{3, 1, 2}));
 }
 
-TEST(Labelled, LabelThatIsNoClassIsRefused) {
+TEST(Labelled, UnknownLabel_IsRefused) {
   const Strings tokens = {"[CLS]", "[UNK]"}, classes = {"bad", "good"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);
   for (const char* label : {"2", "-1", "ugly", "1.0", "", "99999999999999999999"}) {

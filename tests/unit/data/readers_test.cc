@@ -448,7 +448,7 @@ TEST(ReadSequences, PrivateRun_GoesByTheNameAlone) {
       << told("log", "u i\n");
 }
 
-TEST(ReadSequences, FilesThatAreNone_AreNamed) {
+TEST(ReadSequences, MissingFiles_AreNamed) {
   const LogFolder folder;
   const Result<ReadResult> missing = ReadSequences(folder / "none.txt", Format::kAuto, {});
   ASSERT_FALSE(missing.ok());

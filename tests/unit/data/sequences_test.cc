@@ -216,7 +216,7 @@ TEST(KnownItems, Refused_NamesTheFirst) {
   EXPECT_EQ(read.status().message(), "log: the item 'rock' is not one of the 2 items of the model");
 }
 
-TEST(KnownItems, NoneKnown_IsAnError) {
+TEST(KnownItems, NoKnownItem_IsAnError) {
   const auto index = ItemIndex::Make("m.wisp", Keys{"tea"});
   EXPECT_EQ(Build({{"a", "rock", 1}}, {.known_items = &*index}).status().message(),
             "log: of 1 event none is left: 1 of items that the model does not know, 0 below the minimum counts "

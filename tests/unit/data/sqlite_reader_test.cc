@@ -146,7 +146,7 @@ TEST(Sqlite, ViewThatTheSchemaCallsATable_IsRefused) {
 }
 
 // Generated columns would be computed on reading.
-TEST(Sqlite, GeneratedColumns_AreNone) {
+TEST(Sqlite, GeneratedColumns_AreIgnored) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
       "log.db",
@@ -252,7 +252,7 @@ TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
   EXPECT_EQ(told.find('\x1b'), std::string::npos) << told;
 }
 
-TEST(Sqlite, WhatIsNoFilesName_IsRefused) {
+TEST(Sqlite, NamesOtherThanAFiles_AreRefused) {
   const LogFolder folder;
   for (const std::string& path : {""s, ":memory:"s, "file:" + (folder / "log.db"), "file::memory:?cache=shared"s}) {
     EXPECT_EQ(ReadSequences(path, Format::kSqlite, {}).status().code(), StatusCode::kInvalidArgument) << path;
@@ -285,7 +285,7 @@ TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
 }
 
 // Opening a pipe without a writer would block.
-TEST(Sqlite, WhatIsNoRegularFile_IsRefusedAtOnce) {
+TEST(Sqlite, OtherThanRegularFiles_AreRefusedAtOnce) {
   const LogFolder folder;
   const std::string pipe = folder / "pipe.db";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -342,7 +342,7 @@ constexpr char kForever[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i
 // Searching four million digits for two million takes some minutes in one operation of SQLite.
 constexpr char kLong[] = "(instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1') = 0)";
 
-TEST(EventLog, WhatTheFileWouldRunOnAppending_DoesNotRun) {
+TEST(EventLog, ProgramsInTheFile_DoNotRunOnAppending) {
   const LogFolder folder;
   const std::pair<const char*, std::string> files[] = {
       {"trigger.db",
@@ -362,7 +362,7 @@ TEST(EventLog, WhatTheFileWouldRunOnAppending_DoesNotRun) {
   }
 }
 
-TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
+TEST(EventLog, OtherThanPlainTables_AreRefused) {
   const LogFolder folder;
   const std::string end = ", which runs what the file says; allowed is a table with the columns user, item and time";
   const std::string computed = "; allowed are constants, and indexes of columns";
@@ -446,7 +446,7 @@ TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
   EXPECT_EQ(ToldOfFile(path), "anna: tea cake");
 }
 
-TEST(EventLog, WhatTheReaderWouldRefuse_DoesNotGetIn) {
+TEST(EventLog, UnreadableEvents_AreNotAppended) {
   const LogFolder folder;
   EventLog log = LogOf(folder);
   ASSERT_TRUE(log.Append({.user = "anna", .item = "tea", .time = 1}).ok());

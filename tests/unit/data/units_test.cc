@@ -112,7 +112,7 @@ TEST(Units, UnknownItems_AreDroppedOnceSessionsAreMade) {
   EXPECT_EQ(Told(events, {.known_items = &known, .units = kSessions}), "anna: a b");
 }
 
-TEST(Units, WhatHasNoTimes_IsRefused) {
+TEST(Units, LogsWithoutTimes_AreRefused) {
   const auto text = data::ReadText("log", "anna a\nanna b\n", data::Format::kUserItem, {.units = kSessions});
   EXPECT_EQ(text.status().code(), StatusCode::kInvalidData);
   EXPECT_NE(text.status().message().find("log: its events have no times, so they cannot be split by session"),
@@ -161,7 +161,7 @@ TEST(Units, EmptyLog_IsAnErrorUnlessItMayBe) {
   EXPECT_EQ(none->report.unknown_events, 1u);
 }
 
-TEST(Units, PrivateRun_LeavesOutTimesThatAreNone) {
+TEST(Units, PrivateRun_SkipsInvalidTimes) {
   const std::vector<Event> events = {
       {"anna", "a", kMorning}, {"anna", "b", -5}, {"anna", "c", kMorning * 1000000}, {"anna", "d", kMorning + 1}};
   EXPECT_TRUE(Told(events, {.units = kSessions}).starts_with("error: ")) << Told(events, {.units = kSessions});

@@ -247,7 +247,7 @@ TEST(AnchoredWeights, AreTheFormulaWithinTheErrorThatIsCharged) {
   EXPECT_LT(4 * worst, kAnchoredRangeSlack);
 }
 
-TEST(AnchoredWeights, AreIntegersAndNoneIsBelowTheFloor) {
+TEST(AnchoredWeights, AreIntegersNotBelowTheFloor) {
   const std::vector<float> base = {0, -3.3f, -28.9f, -29.2f, -90, 0.1f}, scores = {1, -3, -29, -28, -90, 0};
   const std::vector<int32_t> items = {0, 1, 2, 3, 4, 5};
   std::vector<double> weights;

@@ -328,7 +328,7 @@ TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
 }
 
 // The limit covers a whole text only by a plan; blocks chosen one after the other would not fit.
-TEST_F(PrivateGeneratorTest, ATextThatHasRoomIsDrawnToItsEnd) {
+TEST_F(PrivateGeneratorTest, CoveredText_IsSampledToItsEnd) {
   PrivateGeneratorOptions o = Anchored({.clip = 0.3});
   o.draws.draws_per_charge = 2;
   // The cost of 16 tokens together, slightly increased. It is PLD's figure, below any that a filter gives.
@@ -419,7 +419,7 @@ TEST_F(PrivateGeneratorTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   EXPECT_EQ(Make(o, dp.get()).status().code(), StatusCode::kPrivacyRefused);
 }
 
-TEST_F(PrivateGeneratorTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
+TEST_F(PrivateGeneratorTest, NoGuarantee_IsRefusedAndNotCharged) {
   const auto refused = [&](PrivateGeneratorOptions o, const std::function<void(PrivateGeneratorOptions&)>& change,
                            const char* word, StatusCode code = StatusCode::kPrivacyRefused, Session* of = nullptr) {
     change(o);

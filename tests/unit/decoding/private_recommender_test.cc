@@ -320,7 +320,7 @@ TEST_F(PrivateRecommenderTest, ThePublicModelsBestMayBeTheSupport) {
   EXPECT_FALSE(Must(Mixed()).Recommend(kHistory, {.base_top = 6}).ok());
 }
 
-TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
+TEST_F(PrivateRecommenderTest, NoGuarantee_IsRefusedAndNotCharged) {
   const auto refused = [&](PrivateRecommenderOptions o, StatusCode code, const char* word) {
     const auto r = PrivateRecommender::Create(*model_, o);
     EXPECT_EQ(r.status().code(), code) << word;
@@ -356,14 +356,14 @@ TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
 }
 
 // The scores for a user without history are the model's, like others', so sampling for such a user is paid for.
-TEST_F(PrivateRecommenderTest, ANewcomersItemsAreDrawnAndCharged) {
+TEST_F(PrivateRecommenderTest, NoHistory_SamplesAreCharged) {
   PrivateRecommender r = Must(Mixed());
   EXPECT_EQ(r.Recommend({}, {.count = 3})->size(), 3u);
   EXPECT_EQ(Charged(), 3u);
 }
 
 // An error must not reveal for free how people's records changed the weights.
-TEST_F(PrivateRecommenderTest, ANewcomersDrawsAreChargedWhateverTheScoresAre) {
+TEST_F(PrivateRecommenderTest, NoHistory_SamplesAreChargedForAnyScores) {
   std::vector<float> weights = wisp::test::RandomWeights(kArchitecture, 2);
   for (size_t i = 0; i < kArchitecture.width; ++i) weights[7 * kArchitecture.width + i] = 3e38f;
   const std::string path = folder_ / "large";

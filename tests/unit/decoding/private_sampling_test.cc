@@ -298,7 +298,7 @@ TEST_F(PrivateSamplingTest, APublicMinusInfinityLeavesTheSupport) {
   }
 }
 
-TEST_F(PrivateSamplingTest, WhatHasNoGuaranteeIsRefusedWithAReason) {
+TEST_F(PrivateSamplingTest, NoGuarantee_IsRefusedWithAReason) {
   using Change = std::function<void(PrivateSamplerOptions&)>;
   struct Case {
     DecodingMode mode;

@@ -47,7 +47,7 @@ Architecture Wide(NormPlacement norm = NormPlacement::kPre) {
                              .norm = norm};
 }
 
-TEST_F(HalfCache, ScoresAreNearlyTheSameInHalfTheRoom) {
+TEST_F(HalfCache, Scores_AreNearlyTheSameWithHalfTheMemory) {
   for (const auto norm : {NormPlacement::kPre, NormPlacement::kPost}) {
     const Architecture a = Wide(norm);
     const auto floats = Open(a, {}), halves = Open(a, kHalves);

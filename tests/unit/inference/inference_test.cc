@@ -331,7 +331,7 @@ TEST_F(SessionTest, ACallMayDifferFromTheModel) {
   }
 }
 
-TEST(Evaluate, WhatIsNotShownIsWorthNothing) {
+TEST(Evaluate, HiddenItems_CountNothing) {
   EXPECT_DOUBLE_EQ(Ndcg(0), 1.0);
   EXPECT_NEAR(Ndcg(2), 0.5, 1e-12);
   EXPECT_EQ(Ndcg(std::nullopt), 0);

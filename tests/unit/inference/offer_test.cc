@@ -79,7 +79,7 @@ TEST_F(OfferTest, RetiredItemsAreNeverDrawn) {
 }
 
 // Without counts, the list is by the mean of the scores after each item.
-TEST_F(OfferTest, ANewcomerGetsWhatIsLikelyAfterAnyItem) {
+TEST_F(OfferTest, NoHistory_GivesItemsThatAreLikelyAfterAnyItem) {
   const auto session = Open({});
   std::vector<double> mean(40, 0);
   std::vector<float> scores(40);
@@ -101,7 +101,7 @@ TEST_F(OfferTest, ANewcomerGetsWhatIsLikelyAfterAnyItem) {
 }
 
 // In a large catalogue 256 items are asked, spread over all of it: asking each of 65,000 took seconds.
-TEST_F(OfferTest, OfManyItemsANewcomersListAsksSome) {
+TEST_F(OfferTest, NoHistory_AsksSomeOfManyItems) {
   UniformArchitecture large = kArchitecture;
   large.num_items = 700;
   ASSERT_TRUE(WriteModel(path_, {.architecture = large, .weights = test::RandomWeights(large, 3)}).ok());
@@ -118,7 +118,7 @@ TEST_F(OfferTest, OfManyItemsANewcomersListAsksSome) {
 }
 
 // All items are scored once, not once for each asked item: for a million items that took 5.6 s.
-TEST_F(OfferTest, ANewcomersListPassesTheCatalogueOnce) {
+TEST_F(OfferTest, NoHistory_ScoresTheCatalogueOnce) {
   UniformArchitecture large = kArchitecture;
   large.num_items = 200000;
   ASSERT_TRUE(WriteModel(path_, {.architecture = large, .weights = test::RandomWeights(large, 3)}).ok());
@@ -138,7 +138,7 @@ TEST_F(OfferTest, ANewcomersListPassesTheCatalogueOnce) {
 }
 
 // If the model has counts, these are better.
-TEST_F(OfferTest, ANewcomerGetsWhatTheCountsSay) {
+TEST_F(OfferTest, NoHistory_FollowsTheCounts) {
   UniformArchitecture with_counts = kArchitecture;
   with_counts.output_bias = OutputBias::kFixed;
   std::vector<float> weights = test::RandomWeights(with_counts, 3);
@@ -154,7 +154,7 @@ TEST_F(OfferTest, ANewcomerGetsWhatTheCountsSay) {
   }
 }
 
-TEST_F(OfferTest, DamagedWeightsTellANewcomerNothing) {
+TEST_F(OfferTest, NoHistory_DamagedWeightsAreAnError) {
   weights_[5] = std::numeric_limits<float>::infinity();
   EXPECT_FALSE(WriteModel(path_, {.architecture = kArchitecture, .weights = weights_}).ok());
   weights_[5] = 3e38f;

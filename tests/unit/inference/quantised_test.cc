@@ -238,7 +238,7 @@ TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
   EXPECT_LT(Difference(h, expected), 0.06);
 }
 
-TEST_F(Quantised, WhatMayNotBePanelsIsRefusedOrStaysFloat) {
+TEST_F(Quantised, OtherMatrices_AreRefusedOrStayFloat) {
   Architecture a = Architectures().front();
   a.re_attention = ReAttention::kOn;
   for (const ParameterSpec& p : ParametersOf(a)) EXPECT_FALSE(MayBePanels(a, p));

@@ -112,7 +112,7 @@ TEST_F(TextBatches, EveryBackendAndFewerPositions) {
   }
 }
 
-TEST_F(TextBatches, KeysAndValuesAsHalves) {
+TEST_F(TextBatches, Float16Cache) {
   Write(Wide(), 85);
   for (const size_t threads : {1, 3}) {
     ExpectTheSameScores({.places = 5, .num_threads = threads}, {.kept = kernels::KeptType::kHalf});

@@ -56,7 +56,7 @@ TEST(TextEnds, EveryTokenThatEndsATextStopsGeneration) {
   }
 }
 
-TEST(TextEnds, PromptGoesOnBehindAnEndOfItsOwn) {
+TEST(TextEnds, Prompt_ContinuesAfterAnEndOfItsOwn) {
   const auto tokenizer = Tokenizer();
   const auto prompt = [&](std::string_view text) {
     std::vector<int32_t> tokens;

@@ -111,7 +111,7 @@ TEST(BlockKernels, ARowDependsOnNothingBesideIt) {
   }
 }
 
-TEST(BlockKernels, NumbersThatAreNoneGiveNansInTheirRowAlone) {
+TEST(BlockKernels, NonFiniteNumbers_GiveNansOnlyInTheirRow) {
   std::mt19937_64 random(TestSeed(92));
   for (const int8::Kernel* kernel : int8::Kernels()) {
     const PanelShape s{.rows = 3, .n = 20, .k = 100};

@@ -101,7 +101,7 @@ TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
   EXPECT_EQ(file->description(), contents.description);
 }
 
-TEST_F(HalfTables, HalveTheTablesRoom) {
+TEST_F(HalfTables, TablesTakeHalfTheBytes) {
   const UniformArchitecture a{
       .num_items = 5000, .max_length = 50, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   Write(a, 1);
@@ -109,7 +109,7 @@ TEST_F(HalfTables, HalveTheTablesRoom) {
   EXPECT_EQ(ModelFile::Open(float_)->size_bytes() - ModelFile::Open(half_)->size_bytes(), tables / 2);
 }
 
-TEST_F(HalfTables, NumbersBeyondHalvesAreRefused) {
+TEST_F(HalfTables, NumbersBeyondFloat16_AreRefused) {
   const test::SmallModel model;
   ModelContents contents = model.contents();
   contents.storage = WeightStorage::kHalf;
@@ -130,7 +130,7 @@ TEST_F(HalfTables, NumbersBeyondHalvesAreRefused) {
   EXPECT_TRUE(WriteModel(half_, contents).ok());
 }
 
-TEST_F(HalfTables, HalvesThatAreNotFiniteAreFound) {
+TEST_F(HalfTables, NonFiniteFloat16_IsFound) {
   const test::SmallModel model{.storage = WeightStorage::kHalf};
   const std::string whole = model.Bytes();
   for (uint16_t bits : {0x7c00, 0xfc00, 0x7e00, 0x7c01}) {

@@ -21,7 +21,7 @@ double ValueOf(uint16_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-TEST(Half, EveryOneIsWidenedExactly) {
+TEST(Half, EveryFloat16_IsConvertedExactly) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const Half h{static_cast<uint16_t>(bits)};
     const double expected = ValueOf(h.bits), found = ToFloat(h);
@@ -143,7 +143,7 @@ TEST(HalfOps, ScaleEqualsDouble) { Hold<&OpTable::scale_half>(81, CheckScale, 6)
 TEST(HalfOps, MultiplyEqualsDouble) { Hold<&OpTable::multiply_half>(82, CheckMultiply, 6); }
 
 // Every finite float16 by every table, also by tables without an instruction for the conversion.
-TEST(HalfOps, EveryTableWidensExactly) {
+TEST(HalfOps, EveryTable_ConvertsExactly) {
   std::vector<Half> all;
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     if (const Half h{static_cast<uint16_t>(bits)}; IsFinite(h)) all.push_back(h);

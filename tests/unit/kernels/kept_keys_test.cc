@@ -93,7 +93,7 @@ TEST(KeptKeys, FloatsAreReadAsRowsAre) {
   });
 }
 
-TEST(KeptKeys, HalvesAreReadAsRoundedRowsAre) {
+TEST(KeptKeys, Float16Cache_IsReadLikeRoundedRows) {
   ForEachKeeping([](const OpTable& ops, const Shape& s, size_t piece) {
     Problem p(s, 22);
     const Kept kept(ops, s, p, KeptType::kHalf, piece);
@@ -107,7 +107,7 @@ TEST(KeptKeys, HalvesAreReadAsRoundedRowsAre) {
 }
 
 // A NaN, or a number too large for float16, does not turn into a number.
-TEST(KeptKeys, WhatIsNoFiniteHalfIsSeen) {
+TEST(KeptKeys, NonFiniteFloat16_IsNoticed) {
   const Shape s{.queries = 1, .keys = 40, .heads = 1, .width = 32, .mask = AttentionMask::kCausal};
   for (const OpTable* ops : TestedOps()) {
     if (ops->keep_keys == nullptr) continue;

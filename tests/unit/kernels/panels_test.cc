@@ -31,7 +31,7 @@ TEST(Panels, EveryTableKeepsItsPromise) {
   }
 }
 
-TEST(Panels, WeightsAreTheNearestAndWideningGivesThem) {
+TEST(Panels, Weights_AreTheNearestAndConvertBack) {
   std::mt19937_64 random(TestSeed(94));
   for (const PanelBits bits : kAllBits) {
     const size_t n = 35, k = 77;
@@ -96,7 +96,7 @@ TEST(Panels, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
   }
 }
 
-TEST(Panels, FloatsThatAreNoneAreFound) {
+TEST(Panels, NonFiniteFloats_AreFound) {
   const size_t n = 33, k = 5;
   std::vector<float> w(n * k, 1.0f);
   std::vector<float> room(PanelMatrixBytes(PanelBits::kThirtyTwo, n, k) / sizeof(float));
@@ -152,7 +152,7 @@ TEST(Panels, EmbeddingEqualsItsFormulaToTheBit) {
   }
 }
 
-TEST(Panels, ScalesBeyondHalvesAreRefused) {
+TEST(Panels, ScalesBeyondFloat16_AreRefused) {
   std::vector<float> w(32, 0.0f);
   alignas(64) std::byte bytes[1024];
   w[5] = 1e7f;

@@ -147,7 +147,7 @@ TEST(TopK, KeepsTheBestThatAreNotExcluded) {
 }
 
 // Lists of several steps, and k as large as it may be.
-TEST(TopK, OfManyScores) {
+TEST(TopK, ManyScores) {
   uint64_t seed = TestSeed(53);
   PlanNoPerturbation();
   for (const OpTable* ops : TestedOps()) {

@@ -41,7 +41,7 @@ TEST(Adapter, StandsBehindAFrozenBase) {
   }
 }
 
-TEST(Adapter, WhatCannotBeAdaptedIsRefused) {
+TEST(Adapter, InvalidAdapters_AreRefused) {
   const Architecture good = AdaptedArchitectures()[0];
   const auto refused = [&](auto&& change) {
     Architecture a = good;

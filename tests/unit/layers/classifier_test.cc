@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0
 
 // A graph for inference, whose blocks share one workspace, gives the bits of training's graph with less memory, most of
 // all if it is deep.
-TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
+TEST(Classifier, GraphForInference_GivesTheSameWithLessMemory) {
   std::vector<Architecture> all = SmallClassifiers();
   all.push_back(all[0]);
   all.back().blocks.resize(5, all[0].blocks[0]);

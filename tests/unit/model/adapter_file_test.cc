@@ -133,7 +133,7 @@ TEST_F(AdapterFile, Damage_IsFoundInBothFiles) {
   EXPECT_TRUE(Joined(Verify::kFull).ok());
 }
 
-TEST_F(AdapterFile, HalvesOfTheBase_AreReadAsTheyAre) {
+TEST_F(AdapterFile, Float16Base_IsReadInPlace) {
   model_.storage = WeightStorage::kHalf;
   ASSERT_TRUE(WriteModel(base_, model_.contents()).ok());
   Write();
@@ -221,7 +221,7 @@ TEST_F(AdapterFineTune, AllowSeen_IsThatOfTheBase) {
   EXPECT_TRUE(ModelFile::OpenWithAdapter(base_, first_)->lists().allow_seen);
 }
 
-TEST_F(AdapterFineTune, WritesAnAdapterAndGoesOnFromIt) {
+TEST_F(AdapterFineTune, WritesAnAdapterAndTrainsItFurther) {
   const std::string before = test::ReadBytes(base_);
   Status status = Run("", first_, spec_);
   ASSERT_TRUE(status.ok()) << status.message();

@@ -89,7 +89,7 @@ TEST_F(CatalogueTest, RareWordsCountMore) {
   EXPECT_LT(first, 9);
 }
 
-TEST_F(CatalogueTest, RefusesItemsThatAreNone) {
+TEST_F(CatalogueTest, InvalidItems_AreRefused) {
   const ModelFile base = *ModelFile::Open(path_);
   const auto refused = [&](const NewItem& item) {
     return AddItems(base, std::vector<NewItem>{item}).status().code() == StatusCode::kInvalidArgument;
@@ -140,7 +140,7 @@ TEST_F(CatalogueTest, RetiresItemsAndOffersThemAgain) {
       ChangeOffer(base, std::vector<std::string>{"tea", "tea-mint", "soup", "cake"}, Offer::kRetired, room).ok());
 }
 
-TEST_F(CatalogueTest, RefusesAFileWhoseRetiredItemsAreNone) {
+TEST_F(CatalogueTest, InvalidRetiredItems_AreRefused) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   std::vector<float> room;
   for (const std::vector<int32_t>& items : std::vector<std::vector<int32_t>>{{4}, {-1}, {1, 1}, {2, 1}, {0, 1, 2, 3}}) {

@@ -38,7 +38,7 @@ TEST_F(CheckpointFile, EverythingComesBack) {
   EXPECT_EQ(folder_.NumFiles(), 1u);
 }
 
-TEST_F(CheckpointFile, OfAClassifierComesBackAndIsNoneToOlderPrograms) {
+TEST_F(CheckpointFile, ClassifierCheckpoint_ComesBack) {
   full_.architecture.attend = Attend::kAll;
   full_.architecture.head = {.kind = HeadKind::kClasses, .num_classes = 3};
   full_.item_rows.clear();
@@ -56,7 +56,7 @@ TEST_F(CheckpointFile, OfAClassifierComesBackAndIsNoneToOlderPrograms) {
 }
 
 // Reserved space does not show in the file, and is used up by one file.
-TEST_F(CheckpointFile, ReservedRoomIsWrittenAndTheRestGivenBack) {
+TEST_F(CheckpointFile, ReservedSpace_IsWrittenAndTheRestGivenBack) {
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   const std::string bytes = test::ReadBytes(path_);
   auto room = FileReplacement::Begin(path_);

@@ -177,7 +177,7 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   EXPECT_EQ(test::HashOf(""), 0x2d06800538d394c2ull);
 }
 
-TEST(ModelFile, WhatIsNotAModelIsRefusedByNameAndReason) {
+TEST(ModelFile, OtherFiles_AreRefusedByNameAndReason) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.wisp", whole = SmallModel().Bytes();
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);

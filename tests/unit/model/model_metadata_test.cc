@@ -140,7 +140,7 @@ TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
   });
 }
 
-TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
+TEST(ModelMetadata, Float16Tables_NeedTheirTypeAndPlace) {
   ExpectAllRefused(
       {
           {"tensor item_embedding has 48 bytes, its shape needs 96",
@@ -184,7 +184,7 @@ TEST(ModelMetadata, PlacesOutsideTheFileOrOnEachOtherAreRefused) {
   });
 }
 
-TEST(ModelMetadata, TextsThatAreNoneAreRefused) {
+TEST(ModelMetadata, InvalidTexts_AreRefused) {
   for (const char* bad :
        {"\xff", "a\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xf0\x80\x80\x80", "\x80",
         "\x1b[2J", "a\nb", "\x7f", "\302\2332J", "\xf8\x88\x80\x80\x80"}) {
@@ -210,7 +210,7 @@ TEST(ModelMetadata, TextsThatAreNoneAreRefused) {
   });
 }
 
-TEST(ModelMetadata, KeyOrderThatIsNoOrderIsRefused) {
+TEST(ModelMetadata, InvalidKeyOrder_IsRefused) {
   ExpectAllRefused({
       {"item_key_order has 5 entries, there are 6 keys", [](ModelT& m) { m.item_key_order.pop_back(); }},
       {"item_key_order has 0 entries", [](ModelT& m) { m.item_key_order.clear(); }},

@@ -98,7 +98,7 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
   ExpectOldFileAlone();
 }
 
-TEST_F(ModelWrite, InfinityIsAnEpsilonAndNoneIsNone) {
+TEST_F(ModelWrite, InfiniteEpsilon_DiffersFromNoEpsilon) {
   ModelContents contents = old_.contents();
   contents.provenance[1].epsilon = std::numeric_limits<double>::infinity();
   ASSERT_TRUE(WriteModel(path_, contents).ok());
@@ -288,7 +288,7 @@ TEST_F(ModelWrite, AFileBehindALinkIsTheOwnersAloneToo) {
   EXPECT_EQ(MakePrivate(folder_ / "nowhere").code(), StatusCode::kIo);
 }
 
-TEST_F(ModelWrite, ReservedRoomIsEnoughAndTheRestGivenBack) {
+TEST_F(ModelWrite, ReservedSpace_IsEnoughAndTheRestGivenBack) {
   ModelContents contents = new_.contents();
   contents.weights = {};
   auto room = ReserveModel(path_, contents);

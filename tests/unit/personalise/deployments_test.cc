@@ -320,7 +320,7 @@ class OfALog {
   std::vector<size_t> users_;
 };
 
-TEST(Deployments, OfALogThatIsNamed) {
+TEST(Deployments, NamedLog) {
   const char* path = std::getenv("WISP_DEPLOYMENTS_LOG");
   if (path == nullptr) GTEST_SKIP() << "WISP_DEPLOYMENTS_LOG names no log";
   auto read = data::ReadSequences(path, data::Format::kAuto, {});

@@ -144,7 +144,7 @@ TEST(JudgeRule, EveryLookHasItsShareOfTheError) {
   EXPECT_NEAR(threshold({.error = 0.02, .num_judgings = 1}), 2.326348, 1e-6);
 }
 
-TEST(JudgeRule, RefusesWhatIsNone) {
+TEST(JudgeRule, InvalidArguments_AreRefused) {
   EXPECT_TRUE(Validate(JudgeRule{}).ok());
   for (const JudgeRule& bad : {JudgeRule{.error = 0}, JudgeRule{.error = 1}, JudgeRule{.error = std::nan("")},
                                JudgeRule{.num_judgings = 0}, JudgeRule{.decay = 0}, JudgeRule{.decay = 1.1}})

@@ -289,7 +289,7 @@ TEST_F(JudgeTest, TheNoiseIsWhatIsCharged) {
   EXPECT_NEAR(std::sqrt(squares) / noise.square_noise(), 1, 0.15);
 }
 
-TEST_F(JudgeTest, RefusesWhatIsNoJudging) {
+TEST_F(JudgeTest, InvalidEvaluations_AreRefused) {
   Ledger ledger = Divided();
   const auto refused = [&](auto change) {
     JudgeOptions options = Options(ledger);

@@ -185,7 +185,7 @@ TEST_F(LifetimeTest, APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge) {
 }
 
 // After a power cut between the rows nothing is planned yet, and the plan is made as if for the first time.
-TEST_F(LifetimeTest, HalfOfAPlanIsNone) {
+TEST_F(LifetimeTest, HalfOfAPlan_DoesNotCount) {
   const Lifetime life = MustPlan();
   Ledger ledger = Open();
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(4, 1e-5)).ok());
@@ -257,7 +257,7 @@ TEST_F(LifetimeTest, NightsTakeMoreStepsWhereMorePeopleAreThere) {
 }
 
 // The first session was cut short: the next one takes its rest and no more; one step is the minimum.
-TEST_F(LifetimeTest, ANightThatWasCutShortIsTakenUp) {
+TEST_F(LifetimeTest, InterruptedSession_IsCompleted) {
   LifetimeSettings settings = kLife;
   settings.num_records_at_start = 1000;
   const Lifetime life = MustPlan(settings);
@@ -333,7 +333,7 @@ TEST_F(LifetimeTest, SettingsAreReadBackAndNothingElseIs) {
     EXPECT_EQ(LifetimeSettingsFromText(bad).status().code(), StatusCode::kInvalidData) << bad;
 }
 
-TEST_F(LifetimeTest, RefusesWhatIsNoPlan) {
+TEST_F(LifetimeTest, InvalidPlans_AreRefused) {
   const auto refused = [&](auto change) {
     LifetimeSettings settings = kLife;
     change(settings);

@@ -161,7 +161,7 @@ TEST_F(MakePlanTest, AnotherPlanReplacesOneThatWasNeverChargedWhereThatIsAskedFo
   EXPECT_EQ(InForce().epsilon, 2) << "a plan that is refused replaces nothing";
 }
 
-TEST_F(MakePlanTest, WhatAnInterruptedFirstMinuteLeftIsMadeWhole) {
+TEST_F(MakePlanTest, InterruptedPlan_IsCompleted) {
   for (const char* left : {"nothing", "an empty file", "tables", "a limit"}) {
     SCOPED_TRACE(left);
     std::filesystem::remove(folder_ / "l");
@@ -205,7 +205,7 @@ TEST_F(MakePlanTest, WhatWasWrittenMeanwhile_IsNotReplaced) {
 }
 
 // Finding the noise takes so long that both look before either writes.
-TEST_F(MakePlanTest, OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond) {
+TEST_F(MakePlanTest, TwoCallsAtOnce_WriteOnePlan) {
   for (const bool same : {true, false}) {
     SCOPED_TRACE(same ? "the same wishes" : "other wishes");
     std::filesystem::remove(folder_ / "l");

@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(All, NightDamageTest, ::testing::Values(Damage::kFlippe
 using NightFilesTest = NightDamageTest;
 
 // Somebody's file was named as the output by mistake.
-TEST_F(NightFilesTest, WhatIsNoModelOfALifeIsNotReplaced) {
+TEST_F(NightFilesTest, OtherFiles_AreNotReplaced) {
   std::ofstream(output_) << "a photograph";
   EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kInvalidData);
   std::string text;

@@ -79,7 +79,7 @@ TEST_F(NightLineTest, RunsOfOneNameAreLinesOfTheirOwn) {
   EXPECT_NE(Line(), old);
 }
 
-TEST_F(NightLineTest, ALineGoesOnWithItsCandidate) {
+TEST_F(NightLineTest, Lineage_ContinuesWithItsCandidate) {
   Plan(Settings());
   MustRun();
   const uint64_t line = Line();
@@ -97,7 +97,7 @@ TEST_F(NightLineTest, ALineGoesOnWithItsCandidate) {
   EXPECT_EQ(Judged(line).size(), Charged("judging"));
 }
 
-TEST_F(NightLineTest, ALineGoesOnUnderAnotherPlan) {
+TEST_F(NightLineTest, Lineage_ContinuesUnderAnotherPlan) {
   Plan(Settings());
   MustRun();
   const uint64_t line = Line();
@@ -145,7 +145,7 @@ TEST_F(NightLineTest, JudgementsThatNameNoLineCountForTheLineOfTheirTime) {
   EXPECT_TRUE(Judged(Line()).empty());
 }
 
-TEST_F(NightLineTest, WhatIsServedOfALineThatEndedIsLeftWhereItsLastVerdictWasWorse) {
+TEST_F(NightLineTest, EndedLineage_IsNotServedIfItsLastVerdictWasWorse) {
   Plan(Settings());
   MustRun();
   const uint64_t candidate = HashOf(files_.candidate), line = Line();

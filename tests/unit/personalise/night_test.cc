@@ -89,7 +89,7 @@ TEST_F(NightTest, WhatComesLaterDoesNotTrain) {
   EXPECT_LT(Knows(files_.candidate), Knows(base_path_) + 0.1);
 }
 
-TEST_F(NightTest, StoppedAnywhereItGoesOnAndCostsNoMoreThanThePlan) {
+TEST_F(NightTest, StoppedAnywhere_ItResumesAndCostsNoMoreThanThePlan) {
   Plan(Settings());
   uint64_t steps = 0;
   for (int night = 0; night < 30; ++night) {
@@ -290,7 +290,7 @@ TEST_F(NightTest, KeepsWhatItsNightsSawForTheDevicesOwnReport) {
 }
 
 // The last plan before the first charge counts.
-TEST_F(NightTest, APlanThatWasMadeTwiceIsLivedOnce) {
+TEST_F(NightTest, NewestPlanBeforeTheFirstCharge_Counts) {
   Plan(Settings());
   Plan(Settings());
   for (uint64_t night = 1; night <= 2; ++night) {
@@ -317,7 +317,7 @@ TEST_F(NightTest, AFirstNightThatCannotReadLeavesNoModel) {
   EXPECT_EQ(HashOf(output_), HashOf(base_path_));
 }
 
-TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
+TEST_F(NightTest, FilesOfAnotherDeployment_AreRefused) {
   const auto refused = [&](NightOptions o) { return RunNight(o).status(); };
   EXPECT_EQ(refused(Options()).code(), StatusCode::kIo) << "no ledger";
   { ASSERT_TRUE(OpenLedger().SetLimit(*privacy::EpsilonDelta::Create(8, 1e-4)).ok()); }

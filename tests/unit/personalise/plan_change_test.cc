@@ -31,7 +31,7 @@ class PlanChangeTest : public NightTest {
   }
 };
 
-TEST_F(PlanChangeTest, OtherTimesCostNothingAndTrainingGoesOn) {
+TEST_F(PlanChangeTest, OtherTimes_CostNothingAndTrainingContinues) {
   MustRun();
   MustRun();
   const auto changed = Change({.runs = 12});
@@ -128,7 +128,7 @@ TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   EXPECT_EQ(Left().steps, 30u);
 }
 
-TEST_F(PlanChangeTest, StoppedBetweenItsFilesItGoesOn) {
+TEST_F(PlanChangeTest, StoppedBetweenItsFiles_ItContinues) {
   MustRun();
   ASSERT_TRUE(Change({.runs = 4, .expected_batch = 150}).ok());
   const uint64_t candidate = HashOf(files_.candidate);

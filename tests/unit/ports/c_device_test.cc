@@ -70,7 +70,7 @@ TEST_F(CDevice, RecommendsAsTheProcessor_AloneAndInBatches) {
   }
 }
 
-TEST_F(CDevice, MemoryIsPlanned_AndNoRoomIsSaid) {
+TEST_F(CDevice, MemoryIsPlanned_AndTooLittleIsSaid) {
   wisp_model_memory memory = WISP_INIT(wisp_model_memory), on_host = WISP_INIT(wisp_model_memory);
   ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options_, &memory, &error_), WISP_OK) << error_.message;
   ASSERT_EQ(wisp_model_plan_memory(path_.c_str(), &on_host, &error_), WISP_OK);
@@ -103,7 +103,7 @@ TEST_F(CDevice, WithoutOneTheProcessorDoes) {
   EXPECT_EQ(wisp_model_on_device(nullptr), 0);
 }
 
-TEST_F(CDevice, WhatItDoesNotDoIsRefused) {
+TEST_F(CDevice, UnsupportedRequests_AreRefused) {
   options_.backend = WISP_BACKEND_INT8;
   EXPECT_EQ(Open(), WISP_UNSUPPORTED);
   EXPECT_NE(std::string(error_.message).find("the device cuda has kernels of its own"), std::string::npos);

@@ -216,7 +216,7 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
 }
 
 // An empty list of candidates means no item; a missing list means no restriction.
-TEST_F(CInterface, CandidatesOfNone_AreNothing) {
+TEST_F(CInterface, EmptyCandidates_GiveAnEmptyList) {
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
   options.candidates = history_;
   size_t count = 12;
@@ -348,7 +348,7 @@ TEST_F(CInterface, DamagedRow_IsFoundOnOpening) {
   EXPECT_NE(OpenWith(path_, options), WISP_OK) << "8-bit weights made of what is no number";
 }
 
-TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
+TEST_F(CInterface, NonFiniteScore_IsAnError) {
   test::DamageTensor(path_, "item_embedding", 5 * 8 * sizeof(float), 8 * sizeof(float));
   wisp_open_options options = WISP_INIT(wisp_open_options);
   options.verify = WISP_VERIFY_NEVER;
@@ -387,7 +387,7 @@ TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
 }
 
 // Undamaged but useless: every weight is a number, and no score is.
-TEST_F(CInterface, ScoresOfWeightsTooLarge_AreNoSuccess) {
+TEST_F(CInterface, OverflowingScores_AreAnError) {
   const std::vector<float> weights(FlatSize(ParametersOf(test::kTiny)), 1e30f);
   ASSERT_TRUE(WriteModel(path_, {.architecture = test::kTiny,
                                  .weights = weights,

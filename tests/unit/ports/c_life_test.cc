@@ -96,7 +96,7 @@ TEST_F(CLifeTest, ANightThatFailsBehindItsTrainingSaysWhatStays) {
   EXPECT_EQ(Budget().steps_left, 9u);
 }
 
-TEST_F(CLifeTest, PlansLivesAndSaysWhatIsLeft) {
+TEST_F(CLifeTest, PlansRunsAndSaysWhatIsLeft) {
   const wisp_plan plan = MustPlan();
   EXPECT_EQ(plan.runs, 4u);
   EXPECT_EQ(plan.records_that_train, 12u);
@@ -175,7 +175,7 @@ TEST_F(CLifeTest, ADryRunWritesNothingAndMeasures) {
   EXPECT_FALSE(std::filesystem::exists(out_));
 }
 
-TEST_F(CLifeTest, AnOpenModelGoesOnWhileANightRuns) {
+TEST_F(CLifeTest, OpenModel_ServesWhileASessionRuns) {
   plan_.judge = WISP_JUDGE_NONE;
   MustPlan();
   MustRunNight();
@@ -200,7 +200,7 @@ TEST_F(CLifeTest, AnOpenModelGoesOnWhileANightRuns) {
   wisp_model_close(model);
 }
 
-TEST_F(CLifeTest, ANightThatIsStoppedGoesOn) {
+TEST_F(CLifeTest, InterruptedSession_Resumes) {
   MustPlan();
   night_.progress = [](const wisp_progress* p, void*) { return p->step >= 2 ? 1 : 0; };
   EXPECT_EQ(wisp_personalise_night(&night_, nullptr, &error_), WISP_CANCELLED);
@@ -208,7 +208,7 @@ TEST_F(CLifeTest, ANightThatIsStoppedGoesOn) {
   EXPECT_EQ(MustRunNight().steps_of_model, 5u);
 }
 
-TEST_F(CLifeTest, RefusesWhatIsNoPlanAndNoNight) {
+TEST_F(CLifeTest, InvalidPlansAndSessions_AreRefused) {
   const auto refused = [&](auto change) {
     wisp_plan_options o = plan_;
     change(o);

@@ -52,7 +52,7 @@ TEST_F(CPersonalise, EmptyPaths_AreRefusedBeforeAnythingIsCharged) {
 
 // SQLite would take a file of that name for the database's latest changes, or remove it: charges or a model would be
 // lost.
-TEST_F(CPersonalise, FilesOfSqlite_AreNoOutputs) {
+TEST_F(CPersonalise, FilesOfSqlite_AreRefusedAsOutputs) {
   for (const std::string& path : {ledger_, log_}) {
     for (const char* end : {"-wal", "-shm", "-journal"}) {
       const std::string beside = path + end;
@@ -69,7 +69,7 @@ TEST_F(CPersonalise, FilesOfSqlite_AreNoOutputs) {
 
 // The ledger must not have the name of one of the log's files either: SQLite would remove it with all charges. Links
 // are followed, even if they lead to no file yet.
-TEST_F(CPersonalise, FilesOfSqlite_AreNoLedgers) {
+TEST_F(CPersonalise, FilesOfSqlite_AreRefusedAsLedgers) {
   const auto refused = [&] {
     EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
     EXPECT_NE(std::string(error_.message).find("where SQLite keeps changes of "), std::string::npos) << error_.message;

@@ -42,7 +42,7 @@ class CResume : public test::CPersonaliseTest {
   const std::string checkpoint_ = folder_ / "run.ck";
 };
 
-TEST_F(CResume, ACancelledRun_GoesOnWithinItsOwnBudget) {
+TEST_F(CResume, CancelledRun_ResumesWithinItsOwnBudget) {
   options_.epochs = 8;
   options_.budget_epsilon = 8;
   options_.checkpoint_path = checkpoint_.c_str();
@@ -84,7 +84,7 @@ TEST_F(CResume, ACheckpointThatCannotBeWritten_IsToldInTheResult) {
 
 // The check comes before anything is spent, because the result could not be stored. The space asked for is the model's,
 // which is the largest that is needed: with one byte less it is refused, and everything else fits.
-TEST_F(CResume, ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge) {
+TEST_F(CResume, DiskWithoutSpaceForTheModel_RefusesBeforeTheFirstCharge) {
   const std::string refusal = out_ + ": the disk has no room for its ";
   uint64_t room = std::filesystem::file_size(base_) + (128 << 10);  // too little, but enough to read the log
   for (int i = 0; i < 2; ++i) {
@@ -148,7 +148,7 @@ TEST_F(CResume, ACheckpointOfOtherOptions_IsRefusedAndKept) {
   EXPECT_EQ(StepsCharged(), before);
 }
 
-TEST_F(CResume, TheCheckpoint_IsNoneOfTheOtherFiles) {
+TEST_F(CResume, Checkpoint_DiffersFromTheOtherFiles) {
   for (const std::string* path : {&log_, &ledger_, &base_, &out_}) {
     options_.checkpoint_path = path->c_str();
     EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << *path;
@@ -217,7 +217,7 @@ TEST_F(CResume, AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce) {
   EXPECT_LE(privacy::Ledger::OpenExisting(ledger_)->Entries()->size(), before + 1);
 }
 
-TEST_F(CResume, AnAnchorThatFailsOrIsNone_EndsTheRun) {
+TEST_F(CResume, FailingOrInvalidAnchor_EndsTheRun) {
   Store store;
   store.fails = true;
   wisp_anchor anchor = store.Anchor();

@@ -236,7 +236,7 @@ TEST_F(CText, GeneratesTextsTogetherAsEachAlone) {
 }
 
 // With a float16 key/value cache the most likely tokens are the same unless two are close, with less memory.
-TEST_F(CText, KeysAndValuesAsHalves) {
+TEST_F(CText, Float16Cache) {
   const std::string path = Write("decoder.wisp", Decoder(), "gpt2");
   wisp_open_options options = WISP_INIT(wisp_open_options);
   std::vector<std::string> texts;

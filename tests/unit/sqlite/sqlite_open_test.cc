@@ -158,7 +158,7 @@ TEST_F(SqliteOpen, AnIndexThatIsAnotherFile_IsNotWritten) {
 }
 
 // In a folder for everybody, such as /tmp, the pages in somebody else's journal would replace the database's.
-TEST_F(SqliteOpen, WhatAnotherUserPutBesideAFile_IsRefused) {
+TEST_F(SqliteOpen, FilesOfAnotherUser_AreRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root makes files of others";
   for (const char* end : {"-journal", "-wal", "-shm"}) {
     for (const auto& [path, opened] : Openers()) {
@@ -177,7 +177,7 @@ TEST_F(SqliteOpen, WhatAnotherUserPutBesideAFile_IsRefused) {
   EXPECT_TRUE(data::EventLog::OpenExisting(log_).ok());
 }
 
-TEST_F(SqliteOpen, WhatIsNoFile_IsRefusedAtOnce) {
+TEST_F(SqliteOpen, OtherThanAFile_IsRefusedAtOnce) {
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const Status& status :

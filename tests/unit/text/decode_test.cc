@@ -205,7 +205,7 @@ TEST(Decoding, EveryStepsOverEveryTokens_areThoseOfAllTokensAtOnce) {
 
 class Streams : public testing::TestWithParam<const char*> {};
 
-TEST_P(Streams, OfAnyTokens_areTheWhole) {
+TEST_P(Streams, AnyTokens_GiveTheWholeText) {
   const Opened opened = OpenGolden(GetParam());
   std::mt19937 random(2);
   for (int round = 0; round < 300; ++round) {

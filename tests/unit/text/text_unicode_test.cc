@@ -125,7 +125,7 @@ TEST(Fallback, TokensNameBytes) {
     EXPECT_EQ(ByteOfFallback(other), -1) << other;
 }
 
-TEST(Bytes, ThatAreNoTextBecomeReplacements) {
+TEST(Bytes, InvalidUtf8_BecomesReplacements) {
   EXPECT_EQ(Utf8Of("a\xff\xc3\xa9"), "a\ufffdé");
   EXPECT_EQ(Utf8Of("\xe2\x82"), "\ufffd");  // one for the longest beginning of a character
   EXPECT_EQ(Utf8Of("\xe2\x41"), "\ufffdA");

@@ -78,7 +78,7 @@ TEST(TokenizerMeanings, NumbersStandWhereTheTokenizerNamesNoEnd) {
   EXPECT_EQ(Make({.generation_config = R"({"eos_token_id": -1})"}, usual)->special_ids().eos, -1);
 }
 
-TEST(TokenizerMeanings, WhatIsNoTokenIsSaid) {
+TEST(TokenizerMeanings, MissingTokens_AreNoted) {
   const Made made = Make({.tokenizer_config = R"({"eos_token": "</gone>", "additional_special_tokens": ["<x>"]})",
                           .added_tokens = R"({"<y>": 12})",
                           .generation_config = R"({"eos_token_id": [4, 99, "7"]})"});
@@ -149,7 +149,7 @@ TEST(TokenizerSettings, BeginAndEndAreAddedAsAsked) {
   EXPECT_TRUE(Says(other.report, "which is not followed: tokenizer.json puts others there"));
 }
 
-TEST(TokenizerSettings, WhatIsNotFollowedIsSaid) {
+TEST(TokenizerSettings, IgnoredSettings_AreNoted) {
   const Made made = Make({.tokenizer_config = R"({"chat_template": "{{ x }}", "split_special_tokens": true,
       "clean_up_tokenization_spaces": true, "never_seen_before": 3, "padding_side": "left", "model_max_length": 512,
       "legacy": false, "another": null})"});

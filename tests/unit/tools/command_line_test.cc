@@ -107,7 +107,7 @@ TEST(CommandLine, Texts_arriveAsGivenOrAreRefused) {
   EXPECT_GT(arrived, 3000u);
 }
 
-TEST(CommandLine, WhatIsNoNumber_isRefused) {
+TEST(CommandLine, InvalidNumbers_AreRefused) {
   const auto check = [](CLI::App& app, CLI::Option& option, const Words& words, const std::string& value) {
     const std::string refusal = Parse(app, option, words).refusal;
     EXPECT_NE(refusal.find(NameOf(option) + " is '" + value + "'"), std::string::npos) << Joined(words) << refusal;

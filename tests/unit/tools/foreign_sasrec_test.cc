@@ -87,7 +87,7 @@ TEST(ForeignSasrec, PositionsAreCountedAsTheyDo) {
   }
 }
 
-TEST(ForeignSasrec, WhatNoTensorTellsMustBeSaid) {
+TEST(ForeignSasrec, ChoicesThatNoTensorTells_AreRequired) {
   const TemporaryFolder temporary;
   const std::string out = temporary / "m.wisp";
   ExpectRefused(MakeModel(Golden("sasrec_pytorch.safetensors"), {.num_heads = 2}, out),
@@ -152,7 +152,7 @@ TEST(ForeignRecommenders, OtherKindsAreRefusedByName) {
   EXPECT_TRUE(exchange::RefuseOtherRecommenders("m", *SafeTensorsFile::Open(temporary / "t.safetensors")).ok());
 }
 
-TEST(ForeignRecommenders, WhatTorchSavedIsNamed) {
+TEST(ForeignRecommenders, FilesOfTorch_AreNamed) {
   const TemporaryFolder temporary;
   test::WriteAll(temporary / "m.pth", "PK\x03\x04 and more of a zip archive");
   ExpectRefused(SafeTensorsFile::Open(temporary / "m.pth").status(),

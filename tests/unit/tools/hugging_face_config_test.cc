@@ -40,7 +40,7 @@ void ExpectChangesRefused(const std::vector<Change>& changes) {
   }
 }
 
-TEST(HuggingFaceConfig, WhatIsNotSupportedIsRefusedByName) {
+TEST(HuggingFaceConfig, UnsupportedSettings_AreRefusedByName) {
   ExpectChangesRefused({
       {"bert", {{"model_type", "mpnet"}}, "model_type is 'mpnet', supported are bert, electra, roberta, xlm-roberta"},
       {"bert", {{"model_type", nullptr}}, "model_type is missing, supported are bert"},
@@ -73,7 +73,7 @@ TEST(HuggingFaceConfig, WhatIsNotSupportedIsRefusedByName) {
   });
 }
 
-TEST(HuggingFaceConfig, WhatIsMalformedIsRefusedByName) {
+TEST(HuggingFaceConfig, MalformedSettings_AreRefusedByName) {
   ExpectChangesRefused({
       {"bert", {{"hidden_size", "24"}}, "hidden_size is '24', allowed are 1 to 8192"},
       {"bert", {{"hidden_size", -24}}, "hidden_size is '-24', allowed are 1 to 8192"},
@@ -192,7 +192,7 @@ TEST(HuggingFaceTensors, ReasonsToLeaveOutAreChecked) {
   refused("llama", {"model.layers.0.self_attn.rotary_emb.inv_freq", {4}, {1, 2, 3, 4}}, "supported are rotary freq");
 }
 
-TEST(HuggingFaceFolder, WhatIsMissingOrForeignIsSaid) {
+TEST(HuggingFaceFolder, MissingOrForeignFiles_AreNamed) {
   const TemporaryFolder temporary;
   const auto refused = [&](const std::string& golden, const std::string& words, auto change) {
     const std::string folder = CopyOf(golden, temporary);

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Families, HuggingFaceExport,
                          [](const auto& info) { return std::string(info.param.golden); });
 
 // A part that the family cannot express is refused before anything is written, never left out.
-TEST(HuggingFaceExport, WhatAFamilyCannotSayIsRefused) {
+TEST(HuggingFaceExport, SettingsThatAFamilyLacks_AreRefused) {
   const TemporaryFolder temporary;
   Converted made;
   ASSERT_TRUE(Convert(GoldenFolder("llama"), temporary / "m.wisp", {}, &made).ok());

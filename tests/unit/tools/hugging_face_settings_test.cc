@@ -30,7 +30,7 @@ void ExpectOneNote(const Notes& notes, const std::string& words) {
 }
 
 // Everything that transformers writes is known.
-TEST(HuggingFaceSettings, NothingIsSaidOfWhatIsKnown) {
+TEST(HuggingFaceSettings, KnownSettings_GetNoNote) {
   for (const char* family : {"bert", "bert_classes", "electra", "gpt2", "llama", "llama_tied", "qwen2", "qwen2_window",
                              "mistral", "mistral_window", "roberta", "roberta_classes", "distilbert_classes"}) {
     const TemporaryFolder temporary;
@@ -51,7 +51,7 @@ TEST(HuggingFaceSettings, KeysThatNobodyKnowsAreSaid) {
                 "rope_parameters: 'bend' is '2'");
 }
 
-TEST(HuggingFaceSettings, WhatChangesTheModelIsRefused) {
+TEST(HuggingFaceSettings, SettingsThatChangeTheModel_AreRefused) {
   const std::pair<json, const char*> changes[] = {
       {{{"pruned_heads", {{"0", {1}}}}}, "pruned_heads is an object, supported is an empty object"},
       {{{"quantization_config", {{"bits", 4}}}}, "quantization_config is there, supported are weights in F32"},

@@ -139,7 +139,7 @@ TEST_P(LanguageModel, APrivateStepClipsEachRecordAlone) {
   }
 }
 
-TEST_P(LanguageModel, WhatTheLedgerRefusesMovesNothing) {
+TEST_P(LanguageModel, RefusedCharge_MovesNothing) {
   auto ledger = privacy::Ledger::Open(
       folder_ / "l",
       {.dataset = "texts", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kInteraction})});

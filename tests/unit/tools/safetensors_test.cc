@@ -256,7 +256,7 @@ TEST(SafeTensors, Messages_CarryNothingThatATerminalActsOn) {
 }
 
 // Every float16 is compared with arithmetic in double, every bfloat16 with its definition.
-TEST(SafeTensors, NarrowNumbers_AreWidenedExactly) {
+TEST(SafeTensors, NarrowNumbers_AreConvertedExactly) {
   std::string data;
   for (uint32_t bits = 0; bits < 65536; ++bits) data += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
   for (const bool half : {true, false}) {

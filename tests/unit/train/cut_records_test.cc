@@ -33,7 +33,7 @@ class CutRecords : public test::RingTraining {
   privacy::Ledger ledger_ = OpenLedger("l");
 };
 
-TEST_F(CutRecords, TheSameBitsInLessRoom) {
+TEST_F(CutRecords, SameBitsWithLessMemory) {
   for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
     // Several records pass at once, too, but without dropout, whose masks may depend on a record's place.
     for (const size_t rows_at_once : {size_t{0}, size_t{48}}) {

@@ -290,7 +290,7 @@ TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   EXPECT_EQ(ChangedRows(*clipped, start).size(), kSmall.num_items) << "noise must reach every row";
 }
 
-TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
+TEST_F(DpFpTest, NoGuarantee_IsRefused) {
   Ledger ledger = OpenLedger("l");
   EXPECT_EQ(DpFpOptions{}.mode, DpFpMode::kAggregate);
   const auto code = [&](TrainingOptions o) { return Trainer::Check(kSmall, Start(), task_.records, o).code(); };

@@ -83,7 +83,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
 }
 
 // If the file stores counts as a bias, these are copied and nothing is computed.
-TEST(Memory, ANewcomerTakesLessWhereTheBiasIsCounts) {
+TEST(Memory, NoHistory_TakesLessMemoryIfTheBiasIsCounts) {
   const test::TemporaryFolder folder;
   Architecture a = Architectures()[0];
   a.head.output_bias = OutputBias::kFixed;
@@ -269,7 +269,7 @@ TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
 }
 
 // Records of the longest kind, with all inputs and targets different: each names as many rows as a record can.
-TEST_F(MethodsMemory, RecordsThatNameTheMostRowsHaveRoom) {
+TEST_F(MethodsMemory, RecordsThatNameTheMostRows_Fit) {
   Architecture a = a_;
   a.max_length = 5;
   test::Ring ring(a.num_items, 1000, 5);
@@ -374,7 +374,7 @@ TEST_F(AdaptiveMemory, TheBoundIsReached) {
 // A step that changes a few more rows than any before it reserves half as many again: more than it needs, but within
 // the bound. Every record is sampled and touches ten rows of its own; about 97 in 100 survive, and hardly any other
 // row.
-TEST_F(AdaptiveMemory, RoomAheadOfTheNeedIsInTheBound) {
+TEST_F(AdaptiveMemory, SpaceReservedAhead_IsInTheBound) {
   Architecture a = a_;
   a.max_length = 5;
   test::Ring ring(a.num_items, 100, 5);
@@ -392,7 +392,7 @@ TEST_F(AdaptiveMemory, RoomAheadOfTheNeedIsInTheBound) {
   EXPECT_GT(held, planned.total() + 1020 * a.width * (sizeof(int64_t) + sizeof(float))) << "no room was made ahead";
 }
 
-TEST(Memory, RoomStaysWithinItsBound) {
+TEST(Memory, Workspace_StaysWithinItsBound) {
   std::mt19937 random(1);
   for (int run = 0; run < 2000; ++run) {
     const size_t most = 1 + random() % 300, needs_at_most = 1 + random() % most;

@@ -160,7 +160,7 @@ TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
 }
 
 // After a checkpoint, nothing is reused that was packed or pooled with the weights before it.
-TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
+TEST_F(PooledCacheTest, ResumedRun_HasTheSameBits) {
   const Architecture a = test::SmallClassifiers()[4];
   const Texts texts(a);
   const TrainingOptions o = Options(Method::kOrdinary);

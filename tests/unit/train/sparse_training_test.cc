@@ -184,7 +184,7 @@ TEST_F(SparseTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
   EXPECT_EQ(run(false), run(true));
 }
 
-TEST_F(SparseTraining, WhatHasNoGuaranteeOrNoMeaningIsRefused) {
+TEST_F(SparseTraining, NoGuaranteeOrNoMeaning_IsRefused) {
   UniformArchitecture untied = kSmall;
   untied.output_table = OutputTable::kUntied;
   EXPECT_NE(Refusal(Options(Method::kAdaFest), untied).find("untied"), std::string::npos);

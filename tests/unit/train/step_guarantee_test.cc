@@ -133,7 +133,7 @@ TEST_F(StepGuarantee, GradientsThatAreNotFiniteStayOutOfEverySum) {
   }
 }
 
-TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
+TEST_F(StepGuarantee, EveryMethod_RepeatsAndResumesBitForBit) {
   UniformArchitecture corrected = kSmall;
   corrected.re_attention = ReAttention::kOn;
   for (const UniformArchitecture& a : {kSmall, corrected}) {
@@ -224,7 +224,7 @@ TEST_F(StepGuarantee, NoiseBeyondTheGridIsRefusedNotCutOff) {
 }
 
 // If a run resumed with a ledger that never heard of its first steps, it would report less than it has spent.
-TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
+TEST_F(StepGuarantee, Checkpoint_ResumesOnlyWithTheLedgerThatPaid) {
   TrainingOptions o = Options(kWays[0], 1.0);
   o.privacy.reproducible_seed.reset();
   auto first = Make(o, ring_.records);
@@ -247,7 +247,7 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
 
 // A copy of the ledger that was charged by itself has as many steps for the run, but not those that the checkpoint
 // holds.
-TEST_F(StepGuarantee, ACheckpointDoesNotGoOnWithACopyThatDidNotPay) {
+TEST_F(StepGuarantee, Checkpoint_DoesNotResumeWithACopyThatDidNotPay) {
   TrainingOptions o = Options(kWays[0], 1.0);
   o.privacy.reproducible_seed.reset();
   o.privacy.steps_per_charge = 1;

@@ -246,7 +246,7 @@ TEST_F(TrainerTest, OneRecordMoreMovesTheStepByAtMostTheClippingNorm) {
   }
 }
 
-TEST_F(TrainerTest, WhatHasNoGuaranteeIsRefusedWithItsReason) {
+TEST_F(TrainerTest, NoGuarantee_IsRefusedWithItsReason) {
   Ledger ledger = OpenLedger("l");
   const auto expect = [&](auto&& change, const char* word) {
     TrainingOptions o = Private(1, &ledger);

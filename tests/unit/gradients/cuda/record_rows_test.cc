@@ -50,7 +50,7 @@ TEST(CudaRecordRows, GoWhereTheirSlotsSay) {
 }
 
 // Either half of record 1 is within the bound; both together are not.
-TEST(CudaRecordRows, WhatSlotsAddCountsForTheBound) {
+TEST(CudaRecordRows, SlotRows_CountForTheBound) {
   const Added bounded = Add(ClipRule::Flat(1e6), 3.5 * kSteps);
   EXPECT_TRUE(bounded.records[0].within);
   EXPECT_FALSE(bounded.records[1].within);

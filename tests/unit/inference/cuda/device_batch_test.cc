@@ -148,7 +148,7 @@ TEST_F(DeviceBatchTest, ADeviceThatFailsGivesAnError) {
   }
 }
 
-TEST_F(DeviceBatchTest, NoRoomIsSaidAndLeavesNothing) {
+TEST_F(DeviceBatchTest, TooLittleMemory_IsSaidAndLeavesNothing) {
   Write(kLarger, 17);
   for (int allocations = 4;; ++allocations) {
     FailingMemory memory(allocations, /*of_allocations=*/true);

@@ -116,7 +116,7 @@ TEST_F(DeviceClassifier, ATextIsOneLaunch) {
 }
 #endif
 
-TEST_F(DeviceClassifier, WhatIsNoTextIsRefused) {
+TEST_F(DeviceClassifier, InvalidTexts_AreRefused) {
   for (const kernels::Device& device : {kernels::Device(kernels::BestOps()), TheDevice()}) {
     const auto session = *Make(device);
     std::vector<float> z(3), wrong(4);
@@ -133,7 +133,7 @@ TEST_F(DeviceClassifier, WhatIsNoTextIsRefused) {
   }
 }
 
-TEST_F(DeviceClassifier, WhatIsNoNumberIsRefused) {
+TEST_F(DeviceClassifier, Float16Overflow_IsRefused) {
   const kernels::Device halves(kernels::cuda::Ops(kernels::Arithmetic::kFloat16), TheDevice().memory);
   std::vector<float> z(3), h(24);
   weights_.assign(weights_.size(), 1e5f);

@@ -169,7 +169,7 @@ TEST_F(DeviceSessionTest, DamagedWeightsAreSaidAsOnTheProcessor) {
   }
 }
 
-TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
+TEST_F(DeviceSessionTest, UnsupportedRequests_AreRefused) {
   Write(test::SmallArchitectures()[0], 7);
   const auto refused = [&](const SessionOptions& options, const char* words) {
     for (const Status& status :
@@ -187,7 +187,7 @@ TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_F(DeviceSessionTest, ANewcomerGetsWhatAHostRecommends) {
+TEST_F(DeviceSessionTest, NoHistory_GivesTheHostsList) {
   Write(test::SmallArchitectures()[0], 7);
   const auto host = Open(kernels::BestOps())->Recommend({}, {.count = 3}),
              device = Open(TheDevice())->Recommend({}, {.count = 3});
@@ -252,7 +252,7 @@ TEST_F(DeviceSessionTest, TablesAreReadWhereTheyLie) {
 }
 
 // If the driver shares nothing, the error about too little memory names what copies take.
-TEST_F(DeviceSessionTest, NoRoomIsSaidOfCopies) {
+TEST_F(DeviceSessionTest, TooLittleMemory_NamesTheCopies) {
   Write(kLarger, 13);
   if (!TheDevice().memory.can_share()) GTEST_SKIP() << "this device has memory of its own";
   static kernels::MemoryTable table = kernels::cuda::DeviceMemory();
@@ -267,7 +267,7 @@ TEST_F(DeviceSessionTest, NoRoomIsSaidOfCopies) {
 }
 
 // Float16 tables are scored in place, in 32-bit floats except with integers.
-TEST_F(DeviceSessionTest, OtherArithmeticsScoreTablesOfHalves) {
+TEST_F(DeviceSessionTest, OtherArithmetics_ScoreFloat16Tables) {
   Write(kLarger, 23, WeightStorage::kHalf);
   const std::vector<int32_t> history = {3, 699, 17};
   const std::vector<float> expected = Scores(**Session::Open(path_), history);
@@ -319,7 +319,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
   }
 }
 
-TEST_F(DeviceSessionTest, WhatIsBeyondHalvesIsSaid) {
+TEST_F(DeviceSessionTest, NumbersBeyondFloat16_AreSaid) {
   const Architecture a = kLarger;
   weights_ = test::RandomWeights(a, 22);
   const ParameterSpec table = ParametersOf(a)[0];
@@ -389,7 +389,7 @@ TEST_F(DeviceSessionTest, ADeviceThatFailsGivesNoList) {
   }
 }
 
-TEST_F(DeviceSessionTest, NoRoomIsSaidAndLeavesNothing) {
+TEST_F(DeviceSessionTest, TooLittleMemory_IsSaidAndLeavesNothing) {
   Write(kLarger, 10);
   const size_t before = kernels::cuda::AllocatedBytes();
   for (int allocations = 0;; ++allocations) {

@@ -114,7 +114,7 @@ TEST(Exact, MixedDecodingReachesItsBoundAndUnmixedPassesIt) {
   }
 }
 
-TEST(Exact, RefusesWhatIsNoDistribution) {
+TEST(Exact, InvalidDistributions_AreRefused) {
   const Distribution good = {0.5, 0.5};
   for (const Distribution& bad :
        {Distribution{}, {1}, {0.5, 0.6}, {1.5, -0.5}, {kNaN, 1}, {0.5, kInfinity}, {0.3, 0.3, 0.4}}) {

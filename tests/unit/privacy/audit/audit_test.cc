@@ -87,7 +87,7 @@ TEST(ClopperPearson, MissesNoMoreOftenThanPromised) {
   }
 }
 
-TEST(Proportion, RefusesWhatIsNone) {
+TEST(Proportion, InvalidArguments_AreRefused) {
   EXPECT_FALSE(Proportion::Of({0, 0}, 0.95).ok());
   EXPECT_FALSE(Proportion::Of({3, 2}, 0.95).ok());
   for (double confidence : {0.0, 1.0, -1.0, kNaN}) EXPECT_FALSE(Proportion::Of({1, 2}, confidence).ok());

@@ -295,7 +295,7 @@ class SlowValue final : public LedgerAnchor {
 };
 
 // Otherwise a process that ends there would leave an anchor that agrees with an old copy.
-TEST_F(LedgerAnchorTest, OfTwoWriters_NoneTakesTheAnchorBack) {
+TEST_F(LedgerAnchorTest, TwoWriters_NeverTakeTheAnchorBack) {
   auto anchor = std::make_shared<SlowValue>();
   options_.anchor = anchor;
   std::thread other([&] {

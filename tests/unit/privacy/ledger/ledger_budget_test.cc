@@ -146,7 +146,7 @@ Result<uint64_t> StepsThatFit(const Ledger& ledger, const Mechanism& all) {
   });
 }
 
-TEST_F(LedgerBudgetTest, AsManyStepsFitAsTheFilterHasRoomForNotAsPldWouldCount) {
+TEST_F(LedgerBudgetTest, StepsThatFit_AreCountedByTheFilterNotByPld) {
   Ledger ledger = WithLimit(Limit(2, 1e-6));
   ASSERT_TRUE(ledger.Charge({.mechanism = Gaussian(1000), .run = "a look"}).ok());
   const ChargeRequest steps{.mechanism = Subsampled(10, 0.2, 5000), .run = "b"};

@@ -64,7 +64,7 @@ TEST_F(LedgerPartsTest, TheDataSetCostsWhatItsDearestPartCosts) {
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
 }
 
-TEST_F(LedgerPartsTest, WhatReadsAllRecordsCountsForEach) {
+TEST_F(LedgerPartsTest, ChargesForAllRecords_CountForEachPart) {
   Ledger ledger = MustOpen(Path());
   ASSERT_TRUE(ledger.Charge(Of(kAll, Gaussian(30))).ok());  // before the split
   ASSERT_TRUE(ledger.Split(0.2).ok());
@@ -220,7 +220,7 @@ TEST_F(LedgerPartsTest, ResultsStayWithTheirCharges) {
 
 // A charge that changes sides, a split with another share and a result that was not released are noticed, and so are
 // charges of parts if nothing divides the records.
-TEST_F(LedgerPartsTest, WhatIsChangedInTheFileIsNoticed) {
+TEST_F(LedgerPartsTest, ChangesInTheFile_AreNoticed) {
   const char* const kChanges[] = {
       "UPDATE entries SET part = 'judging'",
       "UPDATE splits SET judging_share = 0.9",

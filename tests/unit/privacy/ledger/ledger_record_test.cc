@@ -146,7 +146,7 @@ TEST(RecordSpecTest, Texts_areReadAsTheyWereWritten) {
 }
 
 // Default columns of the readers do not make another record, and neither do times of which only the order counts.
-TEST(RecordSpecTest, WhatDecidesNothing_isNoOtherRecord) {
+TEST(RecordSpecTest, IrrelevantSettings_MakeNoOtherRecord) {
   EXPECT_EQ(RecordSpec::OfEvents(
                 {.source = {.user_column = "user", .item_column = "item", .time_column = "sent", .table = "events"}}),
             RecordSpec::OfEvents({}));

@@ -198,7 +198,7 @@ TEST_F(LedgerTest, OthersChargesAndANewLimitCountAtOnce) {
   EXPECT_FALSE(one.Charge({.mechanism = Steps(1), .run = "a"}).ok());
 }
 
-TEST_F(LedgerTest, APlanThatFillsTheLimitLeavesRoomForNothingElse) {
+TEST_F(LedgerTest, PlanThatFillsTheLimit_LeavesNothingElse) {
   Ledger ledger = MustOpen(Path());
   ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(400)}, AtDelta()))).ok());
   Plan(ledger, {Steps(400)});

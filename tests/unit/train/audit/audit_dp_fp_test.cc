@@ -103,7 +103,7 @@ TEST_F(AuditDpFp, FalseClaimOfAPrivateModeIsRefuted) {
   EXPECT_EQ(r.at_delta[0].rows.epsilon, 0) << "nothing below the noise may move";
 }
 
-TEST_F(AuditDpFp, RefusesWhatIsNoAudit) {
+TEST_F(AuditDpFp, InvalidAudits_AreRefused) {
   const auto code = [](const DpFpAuditOptions& o) { return AuditDpFpStep(o).status().code(); };
   DpFpAuditOptions o = Step(DpFpMode::kAggregate, 100, 1);
   o.training.privacy.ledger = nullptr;

@@ -383,7 +383,7 @@ TEST_F(AuditTraining, PairsDiffer) {
   EXPECT_EQ(seen.size(), 42u);
 }
 
-TEST_F(AuditTraining, RefusesWhatIsNoAudit) {
+TEST_F(AuditTraining, InvalidAudits_AreRefused) {
   StepAuditOptions s = Step();
   s.training.privacy.ledger = nullptr;
   EXPECT_EQ(AuditStep(s).status().code(), StatusCode::kPrivacyRefused);

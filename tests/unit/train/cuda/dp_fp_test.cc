@@ -110,7 +110,7 @@ TEST_F(CudaDpFp, CompanyOfARecordChangesNoBit) {
   }
 }
 
-TEST_F(CudaDpFp, ARunGoesOnFromItsCheckpoint) {
+TEST_F(CudaDpFp, Run_ResumesFromItsCheckpoint) {
   const TrainingOptions o = OnDevice(Of(DpFpMode::kClipped));
   const std::vector<float> whole = Run(o);
   auto first = Make(o);

@@ -102,7 +102,7 @@ TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitInTf32) {
   EXPECT_EQ(Run(o), together);
 }
 
-TEST_F(CudaTrainer, ARunGoesOnFromItsCheckpointAndFromTheHosts) {
+TEST_F(CudaTrainer, Run_ResumesFromItsCheckpointAndFromTheHosts) {
   TrainingOptions o = OnDevice(Private());
   o.ema_decay = 0.5f;
   o.optimizer = {.learning_rate = 0.01f};

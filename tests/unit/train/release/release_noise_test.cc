@@ -357,7 +357,7 @@ class DpFpNoise : public test::ClassifierTraining {
   privacy::Ledger ledger_ = OpenLedger("l");
 };
 
-TEST_F(DpFpNoise, EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything) {
+TEST_F(DpFpNoise, EveryCoordinateOfTheEncoder_HasIndependentNoise) {
   const auto a = Step(), b = Step();
   std::vector<double> z;
   size_t equal = 0;

@@ -237,7 +237,7 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
   }
 }
 
-TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
+TEST_F(ClassificationJobTest, ResumesWithinItsBudgetWithTheStepsThatFit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingJob job = JobOfFixedNoise();
     job.training.dp_fp.mode = mode;
@@ -267,7 +267,7 @@ TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
 }
 
 // Steps charged elsewhere would be forgotten; so would those of the encoder alone.
-TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
+TEST_F(ClassificationJobTest, Checkpoint_ResumesOnlyWithTheLedgerThatPaid) {
   TrainingJob job = JobOfFixedNoise();
   job.training.dp_fp.mode = DpFpMode::kClipped;
   job.training.privacy.noise_multiplier = 2;
@@ -289,7 +289,7 @@ TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
 }
 
 // A refusal would reveal whether there is such a text.
-TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnough) {
+TEST_F(ClassificationJobTest, InvalidRecords_AreSkippedAndNoValidRecordIsNotAnError) {
   tokens_.push_back({0, 12});
   records_.push_back(test::Labelled(tokens_.back(), 0));
   records_.push_back(test::Labelled(tokens_.front(), 2));

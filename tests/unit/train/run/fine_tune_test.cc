@@ -105,7 +105,7 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
   }
 }
 
-TEST_F(FineTuneTest, WhatCannotBeWrittenSpendsNothing) {
+TEST_F(FineTuneTest, UnwritableOutput_SpendsNothing) {
   WriteBase("public");
   const ModelFile base = *ModelFile::Open(base_);
   FineTune run = *FineTune::Begin(Start(&base));

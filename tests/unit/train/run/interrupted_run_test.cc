@@ -112,7 +112,7 @@ TEST_F(InterruptedRun, ADeclarationThatComesLateIsRefused) {
 }
 
 // The limit covers the whole run: what the interruption wasted is missing at the end, and the result says so.
-TEST_F(InterruptedRun, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
+TEST_F(InterruptedRun, ResumesWithinItsBudgetWithTheStepsThatFit) {
   const double limit = 1.001 * Cost(8);
   SetLimit(limit);
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
@@ -330,7 +330,7 @@ TEST_F(InterruptedRun, CheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
 }
 
 // The disk fills up on the way. Space for the ledger was reserved before the first charge, so the run reaches its end.
-TEST_F(InterruptedRun, RoomKeptForTheLedgerIsGivenToIt) {
+TEST_F(InterruptedRun, SpaceReservedForTheLedger_IsGivenToIt) {
   test::FullDiskVfs disk([this] { return full_ && Temporaries() > 0; });
   Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingJob job = Job();
@@ -369,7 +369,7 @@ TEST_F(InterruptedRun, PrivateRunTrainsOnNobody) {
   EXPECT_NE(RunTrainingJob(job).status().message().find("no user has two events"), std::string::npos);
 }
 
-TEST_F(InterruptedRun, RecordsThatAreNoneAreLeftOutOneByOneAndCounted) {
+TEST_F(InterruptedRun, InvalidRecords_AreSkippedAndCounted) {
   for (size_t u : {3, 7}) sequences_.items[sequences_.offsets[u] + 2] = 20;  // items that do not exist
   sequences_.items[sequences_.offsets[9] + 7] = -1;                          // held out for the test
   TrainingJob job = Job();

@@ -197,7 +197,7 @@ TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
   EXPECT_EQ(result->num_steps, 8u);
 }
 
-TEST_F(JobTest, EpochsThatAreNoNumberAreRefused) {
+TEST_F(JobTest, NonFiniteEpochs_AreRefused) {
   for (double epochs : std::initializer_list<double>{-1, -INFINITY, INFINITY, NAN, 1e300}) {
     TrainingJob job = PrivateJob();
     job.epochs = epochs;
@@ -341,7 +341,7 @@ TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
   EXPECT_LT(p->frequencies[7], 1e-3);
 }
 
-TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoint) {
+TEST_F(JobTest, ReAttention_LearnsItsVariancesFromTheNoiseAndResumes) {
   for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
     TrainingJob job = PrivateJob();
     job.architecture.re_attention = ReAttention::kOn;

@@ -21,7 +21,7 @@ class OutOfMemory : public InterruptedRun {
   }
 };
 
-TEST_F(OutOfMemory, SaysWhatWasChargedAndWhatGoesOn) {
+TEST_F(OutOfMemory, SaysWhatWasChargedAndWhereItResumes) {
   const Status status = RunWithMemoryUntil(4, Job());
   EXPECT_EQ(status.code(), StatusCode::kIo) << status.message();
   EXPECT_NE(status.message().find("there is not enough memory to go on after step 7 of 8"), std::string::npos)
@@ -31,7 +31,7 @@ TEST_F(OutOfMemory, SaysWhatWasChargedAndWhatGoesOn) {
   EXPECT_EQ(Charged(), 8u);
 }
 
-TEST_F(OutOfMemory, TheRunGoesOnFromWhatWasSaved) {
+TEST_F(OutOfMemory, Run_ResumesFromItsCheckpoint) {
   ASSERT_FALSE(RunWithMemoryUntil(4, Job()).ok());
   const auto result = RunTrainingJob(Job());
   ASSERT_TRUE(result.ok()) << result.status().message();

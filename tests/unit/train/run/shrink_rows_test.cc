@@ -78,7 +78,7 @@ class ShrunkRun : public InterruptedRun {
   std::vector<float> start_;
 };
 
-TEST_F(ShrunkRun, PausesAndGoesOnFromWhatWasLearned) {
+TEST_F(ShrunkRun, PausesAndResumesFromWhatWasLearned) {
   const auto plain = RunTrainingJob(job_);
   ASSERT_TRUE(plain.ok()) << plain.status().message();
   std::vector<float> expected = plain->weights;
