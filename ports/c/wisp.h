@@ -301,7 +301,7 @@ typedef struct wisp_private_options { /* how items are drawn, and what may be sp
   uint32_t top_k;            /* mixed: keep the model's best so many, before mixing; 0: all */
   double top_p;              /* mixed: then keep the fewest with this probability together, before mixing; 0: all */
   uint32_t draws_per_charge; /* a charge is one write to disk; charged draws are spent even if unused; 0: 1 */
-  int32_t not_read;          /* room */
+  int32_t not_read;          /* reserved */
   /* 1: a data set of the ledger's name in the models' provenance is a different one. 0: a ledger that lacks what the
    * models have spent on its data set is refused */
   int32_t other_data;
@@ -389,7 +389,7 @@ typedef struct wisp_personalise_options { /* one private run */
   /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
   const char* dataset;
   int32_t other_data; /* 1: a data set of this name in the model's provenance is a different one */
-  int32_t not_read;   /* room */
+  int32_t not_read;   /* reserved */
   /* required */
   wisp_unit unit;
   /* how many of the log's time values make a second since 1970, for any unit; 0: 1; 1000: milliseconds */

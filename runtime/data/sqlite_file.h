@@ -40,7 +40,7 @@ std::string Quoted(std::string_view identifier);
 
 // Null on errors: see sqlite3_errcode.
 SqliteStatement Prepare(sqlite3* database, const char* sql);
-// A SELECT of one table, whose rows come in the order of rowid; of a table without rowid in its own order.
+// Prepares a SELECT of one table, with rows in the order of rowid, or of the primary key in a table without rowid.
 SqliteStatement PrepareInOrder(sqlite3* database, const std::string& select);
 // Parameters count from 1.
 void BindText(sqlite3_stmt* statement, int index, std::string_view text);

@@ -299,11 +299,11 @@ class Measuring {
   const std::string plan_path_;
 };
 
-// A new folder beside a ledger, for two ledgers with made-up charges. It is deleted with them; no one else uses it.
-// Its owner holds a lock in it, so a folder whose lock is free was left by a process that was killed.
+// A new folder beside a ledger, for two ledgers with made-up charges. It is deleted with them. Its owner holds a
+// lock in it, so a folder whose lock is free was left by a process that was killed.
 class MadeUpFolder {
  public:
-  // Also removes those that were left.
+  // Also removes folders that killed processes left.
   static Result<MadeUpFolder> Make(const std::string& ledger_path) {
     RemoveAbandoned(ledger_path);
     std::string path = ledger_path + std::string(kMeasuring) + std::string(kAnyEnd);
@@ -332,14 +332,14 @@ class MadeUpFolder {
 
   static std::string LockIn(const std::string& path) { return path + "/lock"; }
 
-  // A folder that nobody holds, with what is in it.
+  // Takes over a folder whose lock is free, with its content.
   static Result<MadeUpFolder> Take(std::string path) {
     WISP_ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(LockIn(path), path + ": another process measures in it"));
     return MadeUpFolder(std::move(path), std::move(lock));
   }
 
   static void RemoveAbandoned(const std::string& ledger_path) {
-    const size_t name_at = ledger_path.rfind('/') + 1;  // 0 where there is none
+    const size_t name_at = ledger_path.rfind('/') + 1;  // 0 without a folder
     const std::string folder = ledger_path.substr(0, name_at);
     const std::string begin = ledger_path.substr(name_at) + std::string(kMeasuring);
     DIR* const listing = opendir(folder.empty() ? "." : folder.c_str());

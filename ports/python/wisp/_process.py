@@ -20,7 +20,7 @@ from ._errors import Cancelled, Error, InternalError, InvalidArgument, InvalidDa
 
 PROGRAM = pathlib.Path(os.environ.get("WISP_PROGRAM") or pathlib.Path(__file__).parent / "bin" / "wisp")
 
-#: True: the program's lines on standard error. A function: is given each line; False from it stops the run.
+#: True prints the program's lines on standard error. A function receives each line, and its False stops the run.
 Lines = bool | Callable[[str], object] | None
 
 #: Errors by the program's exit code (`wisp --help`); codes 5 and 6 need _CODES.

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from ._results import Step, shown_epsilon
 
-#: True: a line on standard error. A function: called after each step; False from it stops the run.
+#: True prints a line on standard error. A function is called after each step, and its False stops the run.
 Progress = bool | Callable[[Step], object] | None
 
 _SECONDS_BETWEEN = 0.2

@@ -12,14 +12,14 @@ class ModelInfo:
     """The properties of an open recommender."""
 
     num_items: int
-    max_length: int  #: of a history that is read: the newest events
+    max_length: int  #: newest events of a history that the model reads
     width: int
     num_blocks: int
     num_retired: int  #: items that are never recommended
-    allow_seen: bool  #: its lists may hold items of the history, as whoever made it chose
-    format: int  #: of the file
+    allow_seen: bool  #: lists may hold items of the history, as the model's maker chose
+    format: int  #: format version of the file
     has_keys: bool
-    content_hash: int  #: equal files have equal hashes; with an adapter of both
+    content_hash: int  #: equal files have equal hashes; with an adapter, of both files
     file_bytes: int
 
 
@@ -28,7 +28,7 @@ class Provenance:
     """One run that changed a model's weights; "" where nothing is known."""
 
     description: str
-    mechanisms: str  #: what was released, a sentence a line; "": no private mechanism
+    mechanisms: str  #: its private releases, a sentence a line; "": no private mechanism
     epsilon: float  #: NaN: no guarantee
     delta: float
     accountant: str
@@ -38,8 +38,8 @@ class Provenance:
     dataset: str
     date: str  #: ISO 8601
     steps: int
-    base_hash: int  #: content hash of the model that the run began with; 0: none
-    secure_noise: bool  #: without it there is no guarantee
+    base_hash: int  #: content hash of the model that the run started from; 0: none
+    secure_noise: bool  #: False: there is no guarantee
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +51,9 @@ class ModelMemory:
     packed_weights_bytes: int
     score_bytes: int
     name_bytes: int
-    total_bytes: int  #: of all but the file
-    device_bytes: int  #: of these, in a device's memory
-    newcomer_bytes: int  #: beside these, from the first history of none on
+    total_bytes: int  #: everything but the file
+    device_bytes: int  #: the part of these in a device's memory
+    newcomer_bytes: int  #: in addition, from the first empty history (cold start) on
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,12 +74,12 @@ class TrainingMemory:
 class TextInfo:
     """The properties of an open model of texts."""
 
-    width: int  #: numbers of an embedding; 0: it is a decoder
-    num_classes: int  #: 0: it is no classifier
-    max_length: int  #: tokens of a text, those that the tokenizer puts around it included
+    width: int  #: length of an embedding; 0: the model is a decoder
+    num_classes: int  #: 0: it is not a classifier
+    max_length: int  #: tokens of a text, including those that the tokenizer adds around it
     num_tokens: int
     is_decoder: bool
-    bytes: int  #: held beside the mapped file
+    bytes: int  #: bytes held beside the mapped file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Generated:
     """A text that was generated, without its prompt."""
 
     text: str
-    num_tokens: int  #: that were generated
-    prompt_tokens: int  #: that were read
+    num_tokens: int  #: tokens generated
+    prompt_tokens: int  #: tokens of the prompt
     #: max_new_tokens was reached; the model's end token; one of `stop`; no position left; the callback
     ended: Literal["length", "token", "stop", "context", "caller"]
 
@@ -112,7 +112,7 @@ class Step:
     step: int
     num_steps: int
     loss: float  #: mean per position. Local only: not private, do not send it anywhere
-    epsilon: float  #: spent by this run so far; NaN while not yet known
+    epsilon: float  #: spent by this run so far; NaN while unknown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,22 +124,22 @@ class TrainingReport:
 
     num_steps: int
     planned_steps: int  #: above num_steps: the ledger's limit allowed no more
-    resumed_from: int  #: the step of the checkpoint that was gone on from; 0: there was none
-    epsilon: float  #: what may be stated of this run, at its delta
+    resumed_from: int  #: the step of the checkpoint that the run resumed from; 0: none
+    epsilon: float  #: the epsilon that may be stated for this run, at its delta
     #: of everything that was ever charged to the ledger, and of what a plan reserves for later;
     #: None: it could not be read
     epsilon_together: float | None
-    delta_together: float | None  #: of that: the limit's, or that of this run
+    delta_together: float | None  #: the delta of epsilon_together: the limit's, or that of this run
     noise_multiplier: float
-    checkpoint_failed: bool  #: the last checkpoint could not be written; the run went on without
-    on_device: bool  #: else on the processor
-    num_records: int  #: trained on
-    records_too_short: int  #: left out: of fewer than two events that the model knows
-    gradients_dropped: int  #: how often a record was left out of a step
+    checkpoint_failed: bool  #: the last checkpoint could not be written, and the run continued without it
+    on_device: bool  #: False: on the processor
+    num_records: int  #: records trained on
+    records_too_short: int  #: left out: fewer than two events that the model knows
+    gradients_dropped: int  #: times a record was left out of a step: its gradient could not be bounded
     num_events: int  #: in the log
-    unknown_events: int  #: left out: of items that the model does not know
+    unknown_events: int  #: left out: their items are unknown to the model
     unknown_items: int
-    bad_rows: int  #: left out: without a user, an item or a time that can be one
+    bad_rows: int  #: left out: user, item or time is missing or invalid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,15 +154,15 @@ class Plan:
     records_that_judge: int
     outlook: Literal["gain", "some gain", "hopeless", "new items only"]
     training_noise: float  #: multiplier
-    judging_noise: float  #: multiplier; 0: nobody judges, or locally
+    judging_noise: float  #: multiplier; 0: no evaluation, or a local one
     noise_to_signal: float
-    found_gain: float  #: the smallest gain, in NDCG, found in four lives of five; NaN: none is
-    bytes: int  #: that a night holds while it steps, beside the log
-    cpu_seconds_of_run: float  #: these four with measure=True, of this device; else 0
+    found_gain: float  #: the smallest gain, in NDCG, detected in four of five plans; NaN: none can be
+    bytes: int  #: bytes that a night holds while it steps, beside the log
+    cpu_seconds_of_run: float  #: these four are measured on this device with measure=True; else 0
     seconds_of_run: float
     cpu_seconds_of_judging: float
     seconds_of_judging: float
-    was_there: bool  #: the ledger had the plan, and nothing was written
+    was_there: bool  #: the ledger already had the plan, and nothing was written
     noise_of_an_item: float
 
 
@@ -170,10 +170,10 @@ class Plan:
 class Budget:
     """What a ledger says is spent and left."""
 
-    epsilon_stated: float  #: of everything so far, an upper bound; inf: it cannot be bounded
+    epsilon_stated: float  #: an upper bound of everything so far; inf: it cannot be bounded
     delta: float
-    epsilon_limit: float  #: NaN: the ledger has none
-    has_plan: bool  #: the next three are of a plan for a life
+    epsilon_limit: float  #: NaN: the ledger has no limit
+    has_plan: bool  #: the ledger has a plan of nights, and the next three are its
     runs_left: int
     steps_left: int
     judgings_left: int
@@ -188,11 +188,11 @@ class NightReport:
     """
 
     served: Literal["base", "earlier", "newest"]
-    changed: bool  #: the file at `output` is another one than before: open it anew
-    judged: bool  #: this night
-    verdict: Literal["undecided", "better", "worse"]  #: after the newest judging
+    changed: bool  #: the file at `output` was replaced: open it again
+    judged: bool  #: this night evaluated the candidate
+    verdict: Literal["undecided", "better", "worse"]  #: after the newest evaluation
     on_device: bool
-    steps: int  #: of this night; 0: the plan has none left
+    steps: int  #: steps of this night; 0: the plan has none left
     steps_of_model: int
     runs_left: int
     steps_left: int
@@ -216,7 +216,7 @@ class Quality:
 
     ndcg_at_10: float
     hit_at_10: float
-    num_users: int  #: of three events or more that the model knows
+    num_users: int  #: users with three events or more that the model knows
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 // `aggregate`).
 //
 // Each step has m micro-batches, and each of them releases one matrix
-//     S = sum_i clip(h_i) (x) onehot(label_i) + N(0, sigma^2 C^2)      [num_classes, D], also where it drew no record
+//     S = sum_i clip(h_i) (x) onehot(label_i) + N(0, sigma^2 C^2)      [num_classes, D], even if it drew no record
 // h_i: the representation of record i, computed with weights that are public or themselves a release.
 //   sensitivity   Add: a record enters one row of S, with norm at most C. The bound is checked on the integers that
 //                 were added, not inferred from the norm; a record beyond it is taken away again. Its label only
