@@ -1,4 +1,4 @@
-/* A fine-tuning whose log has another number of users than it declares: prints its steps.
+/* Runs a fine-tuning that declares another number of users than its log has, and prints its steps.
  *
  *   declared MODEL.wisp LOG.db LEDGER.db OUT.wisp USERS
  */

@@ -1,4 +1,4 @@
-/* The app lends its threads to wisp_personalise and asks beforehand what memory it will take.
+/* An app that lends its threads to wisp_personalise and asks beforehand how much memory that takes.
  *
  *   lent_threads MODEL.wisp LOG.db LEDGER.db OUT.wisp
  */
@@ -26,7 +26,7 @@ static size_t Threads(void) {
   return n;
 }
 
-/* A pool of no threads at all: one task after the other, the last first. */
+/* A pool without threads: runs one task after the other, the last one first. */
 static void RunTasks(void* user_data, size_t num_tasks, wisp_task task, void* task_data) {
   Expect(strcmp(user_data, "mine") == 0, "the app's pointer comes back");
   Expect(num_tasks == 3, "one task for each worker");

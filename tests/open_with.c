@@ -1,4 +1,4 @@
-/* A model is opened and its memory planned for each backend, or refused with a reason. Prints
+/* Opens a model and plans its memory for each backend, or checks the reason of the refusal. Prints
  * BACKEND:HISTORY:KEY=SCORE,..., or none.
  *
  *   open_with MODEL.wisp NEEDS_LEDGER.wisp LEDGER.db PUBLIC_LABEL
@@ -29,7 +29,7 @@ static void Recommend(wisp_model* model, wisp_recommendation* out) {
          "recommending");
 }
 
-/* A batch gives what one by one gives, or is refused as XNNPACK's is. */
+/* A batch gives the results of one by one, or is refused, as for XNNPACK. */
 static void Batch(wisp_model* model, const wisp_recommendation* one, int refused) {
   wisp_error error;
   const int32_t* histories[] = {kItems, kItems, kItems};
@@ -52,7 +52,7 @@ static void Print(const char* name, const wisp_model* model, const wisp_recommen
   printf("\n");
 }
 
-/* Opens with the backend; 0 where it is refused, with a sentence that has `reason`. */
+/* Opens with the backend; returns 0 if it is refused with a sentence that has `reason`. */
 static int Try(const char* path, wisp_backend backend, const char* name, const char* reason, wisp_recommendation* top,
                uint64_t* packed_bytes) {
   wisp_error error;
@@ -80,7 +80,7 @@ static int Try(const char* path, wisp_backend backend, const char* name, const c
   return 1;
 }
 
-/* What is not asked for is the default; what this version does not know is refused, and nothing comes out. */
+/* Missing fields have their default; values that this version does not know are refused, without a result. */
 static void Options(const char* path, const wisp_recommendation* simd) {
   struct {
     wisp_open_options known;
@@ -90,7 +90,7 @@ static void Options(const char* path, const wisp_recommendation* simd) {
   wisp_model* model = NULL;
   wisp_model_memory memory = WISP_INIT(wisp_model_memory);
   wisp_recommendation top[kCount];
-  wisp_open_options older = {.size = sizeof(size_t), .backend = WISP_BACKEND_INT8}; /* of which only the size is read */
+  wisp_open_options older = {.size = sizeof(size_t), .backend = WISP_BACKEND_INT8}; /* only the size is read */
   const wisp_open_options* given[] = {NULL, &older, &newer.known};
   for (int i = 0; i < 4; ++i) {
     const wisp_code code =
@@ -152,8 +152,8 @@ static void Decodings(wisp_model* model, wisp_private_options options) {
   }
 }
 
-/* Private draws are for float, of the model and of its base. What is refused sets no limit, which would make the
- * ledger, and opens none. */
+/* Private sampling needs a model and a base in float32. A refused request sets no limit, which would make the ledger,
+ * and opens no ledger. */
 static void Private(const char* path, const char* base_path, const char* ledger, const char* label) {
   wisp_error error;
   wisp_model *models[2] = {NULL, NULL}, *bases[2] = {NULL, NULL};
@@ -170,11 +170,11 @@ static void Private(const char* path, const char* base_path, const char* ledger,
   options.clip = 0.5;
   for (int i = 0; i < 8; ++i) {
     wisp_private_recommender* recommender = NULL;
-    const int which = i % 4; /* of the model's backend and the base's */
+    const int which = i % 4; /* the model's backend and the base's */
     options.base_model = bases[which / 2];
     options.budget_epsilon = i > 0 ? 1 : 0;
     options.delta = i > 0 ? 1e-6 : 0;
-    options.ledger_path = i < 4 ? ledger : path; /* which is no ledger */
+    options.ledger_path = i < 4 ? ledger : path; /* `path` is not a ledger */
     if (i == 4) continue;
     const wisp_code code = wisp_private_recommender_open(models[which % 2], &options, &recommender, &error);
     const int is_model = strstr(error.message, "open the model") != NULL,

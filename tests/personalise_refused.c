@@ -1,4 +1,4 @@
-/* What wisp_personalise refuses before anything is spent, and that it leaves ledger and limit as they were.
+/* Checks that wisp_personalise refuses before anything is spent, and does not change ledger and limit.
  *
  *   personalise_refused MODEL.wisp LOG.db LEDGER.db IMPORTED.wisp TRAINED.wisp TUNED.wisp
  *
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "it was imported");
   options.model_path = argv[5];
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "without a guarantee");
-  /* A model that the ledger paid for, and one that does not know of it: no model, no limit, no file comes of it. */
+  /* LEDGER paid for this model, but the named ledger does not know it: the refusal makes no model, limit or file. */
   options.model_path = argv[6];
   options.ledger_path = "unpaid.db";
   options.budget_epsilon = 9;

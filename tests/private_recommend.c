@@ -1,4 +1,4 @@
-/* Recommending privately through the C interface: refused without a ledger, drawn while the budget lasts, free for
+/* Private recommendations through the C interface: refused without a ledger, sampled while the budget lasts, free for
  * public data.
  *
  *   private_recommend MODEL.wisp BASE.wisp LEDGER.db PUBLIC_LABEL
@@ -15,7 +15,7 @@ static int Fails(const char* what, const wisp_error* error) {
   return 1;
 }
 
-/* Draws until the budget refuses; the number of calls that were answered. */
+/* Samples until the budget refuses; returns the number of answered calls. */
 static int DrawUntilSpent(wisp_private_recommender* recommender, wisp_error* error) {
   const int32_t history[] = {3, 1, 4};
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);

@@ -1,4 +1,4 @@
-/* wisp_recommend_batch gives what wisp_recommend gives, history by history, and names what is wrong.
+/* wisp_recommend_batch gives the results of wisp_recommend, history by history, and names errors.
  *
  *   recommend_batch MODEL.wisp
  */
@@ -18,13 +18,13 @@ static void Expect(int right, const char* what) {
   failures += !right;
 }
 
-/* The app's pool: one task after the other, the last first. */
+/* The app's pool runs one task after the other, the last one first. */
 static void RunTasks(void* user_data, size_t num_tasks, wisp_task task, void* task_data) {
   for (size_t i = num_tasks; i-- > 0;) task(task_data, i);
   *(size_t*)user_data += num_tasks;
 }
 
-/* A count above the catalogue is all of it, as far as a buffer can reach. */
+/* A count above the catalogue gives all of it, as far as a buffer can reach. */
 static void ExpectAll(wisp_model* model, const int32_t* const* histories, const size_t* lengths) {
   const size_t items = wisp_model_num_items(model), counts[] = {SIZE_MAX, SIZE_MAX - 1, (size_t)1 << 60, items + 3};
   wisp_recommendation* one = malloc(items * sizeof(*one));
@@ -51,7 +51,7 @@ static void ExpectAll(wisp_model* model, const int32_t* const* histories, const 
                strstr(error.message, "too many") != NULL && found[1] == 77,
            "no buffer reaches the second history");
   }
-  /* The second history's begin `count` after the first's, not at the catalogue's end. */
+  /* The second history's results begin `count` after the first's, not at the catalogue's end. */
   Expect(wisp_recommend_batch(model, histories, lengths, 2, &options, NULL, items + 3, batch, found, &error) ==
                  WISP_OK &&
              found[1] == items - 2,
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
   options.candidates = candidates;
   options.num_candidates = 9;
-  /* On 0, 1, 2 threads of the library, then on 3 that the app lends. */
+  /* Runs on 0, 1, 2 threads of the library, then on 3 that the app lends. */
   for (uint32_t threads = 0; threads < 4; ++threads) {
     const wisp_recommend_options* given = threads == 1 ? &options : NULL;
     wisp_batch_options how = WISP_INIT(wisp_batch_options);

@@ -1,5 +1,5 @@
-/* An app's program (tests/abi_consumers.sh). C99 and C++11. It hands over structs of the size that its header knows and
- * of every shorter one, and looks at each byte behind them.
+/* An app's program (tests/abi_consumers.sh), in C99 and C++11. It passes structs of its header's size and of every
+ * shorter size, and checks each byte after them.
  *
  *   consumer MODEL.wisp LOG.db LEDGER OUTPUT.wisp
  */
@@ -27,7 +27,7 @@ static void Succeeded(wisp_code code, const wisp_error* error, const char* what)
   ++failures;
 }
 
-/* A result struct of `size` bytes at the start of a room that nobody has touched. */
+/* A result struct of `size` bytes at the start of an untouched buffer. */
 typedef union {
   size_t size;
   double align;
@@ -51,7 +51,7 @@ static void IsUntouchedBehind(const Room* room, size_t size, const char* what) {
   }
 }
 
-/* CALL fills `room` as a TYPE: in every size from the first to that of the header, and never beyond. */
+/* CALL fills `room` as a TYPE: in every size from the first to the header's, and never beyond. */
 #define FILLS(TYPE, CALL)                                                                                            \
   do {                                                                                                               \
     static Room whole, room_of_part;                                                                                 \
@@ -90,7 +90,7 @@ static void Recommends(const char* path) {
   Succeeded(wisp_recommend(model, history, 5, &options, first, &count, &error), &error, "wisp_recommend");
   for (i = 0; i < count; ++i)
     printf("%d %a %s\n", first[i].item, first[i].score, wisp_model_item_name(model, first[i].item));
-  /* What lies behind a short struct is not read: here it would forbid all items and name candidates nowhere. */
+  /* Bytes after a short struct are not read: here they would forbid all items and give a wrong list of candidates. */
   for (size = 24; size <= sizeof options; size += 8) {
     memset((unsigned char*)&options + size, 0xff, sizeof options - size);
     options.size = size;
@@ -135,7 +135,7 @@ static void Personalises(char** argv) {
   Succeeded(wisp_log_open(argv[2], &log, &error), &error, "wisp_log_open");
   FILLS(wisp_log_counts, wisp_log_count(log, (wisp_log_counts*)(void*)room, &error));
   wisp_log_close(log);
-  /* Options that end before what is required are refused, and nothing is spent. */
+  /* Options that end before a required field are refused, and nothing is spent. */
   for (size = 8; size < 56; size += 8) {
     options.size = size;
     Held(wisp_personalise(&options, NULL, &error) != WISP_OK && error.message[0] != 0,

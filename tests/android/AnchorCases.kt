@@ -8,7 +8,7 @@ import javax.crypto.KeyGenerator
 import javax.crypto.SecretKey
 import kotlin.concurrent.thread
 
-/** Keys as the device's store has them: what is deleted is gone. */
+/** Keys like those of the device's store: a deleted key is gone. */
 class MemoryKeys : KeyRing {
     val keys = ConcurrentHashMap<String, SecretKey>()
     var failing: String? = null  // this call fails, as in a process that ends there

@@ -2,7 +2,7 @@ package dev.wisp
 
 import java.io.File
 
-/** The smallest of test programs. Each case has a name that says what holds; what does not hold is printed. */
+/** A minimal test program. The name of a case says what must hold; a case that fails is printed. */
 class Cases(val model: File, val log: File, private val work: File) {
     private var failures = 0
     private var passed = 0
@@ -19,7 +19,7 @@ class Cases(val model: File, val log: File, private val work: File) {
         }
     }
 
-    /** An empty folder, another one each time. */
+    /** Returns another empty folder each time. */
     fun folder(): File = File(work, "case${++folders}").apply { check(mkdirs()) }
 
     fun finish(): Int {
@@ -34,7 +34,7 @@ fun holds(what: Boolean, sentence: () -> String) {
 
 fun <T> same(seen: T, wanted: T) = holds(seen == wanted) { "seen $seen, wanted $wanted" }
 
-/** The exception of that type that `body` must throw. */
+/** Returns the exception of that type that `body` must throw. */
 inline fun <reified T : Throwable> thrown(body: () -> Unit): T {
     try {
         body()

@@ -3,7 +3,7 @@ package dev.wisp
 import java.io.File
 import java.nio.ByteBuffer
 
-/** Bad input through every door: an exception with a sentence. */
+/** Bad input to every call gives an exception with a sentence. */
 fun misuseCases(t: Cases) {
     val invalid = WispException.Code.INVALID_ARGUMENT
     t.case("what is no model, and what is no log") {
@@ -83,7 +83,7 @@ fun misuseCases(t: Cases) {
     }
 }
 
-/** Memory that the process may not have is Java's own error. The shell limits this one's address space. */
+/** If memory runs out, Java's own error is thrown. The shell limits this process's address space. */
 fun memoryCase(t: Cases) {
     t.case("out of memory is an error of Java") {
         Recommender.open(t.model).use { model ->

@@ -11,7 +11,7 @@ import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
-/** Lines of the program, "1. Mint Tea 7.022": what every way to open the model must give. */
+/** Lines of the program, "1. Mint Tea 7.022". Every way to open the model must give them. */
 fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
     fun lines(model: Recommender): List<String> =
         model.recommend(history, expected.size).mapIndexed {

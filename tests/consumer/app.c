@@ -1,6 +1,6 @@
-/* An app outside of the tree, in C and in C++: opens a model and recommends. With WITH_TRAINING it calls what only the
- * larger library has, and what that needs of SQLite and libsodium: a log, and items drawn privately. With WITH_TEXT it
- * asks for texts, which the model has none of.
+/* An app outside of the tree, in C and in C++: opens a model and recommends. With WITH_TRAINING it also calls functions
+ * of the larger library that need SQLite and libsodium: a log, and private recommendations. With WITH_TEXT it asks for
+ * texts, which the model does not have.
  *
  *   app MODEL.wisp LOG.db
  */

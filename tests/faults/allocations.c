@@ -1,10 +1,10 @@
-/* Fails allocations in turn, one alone or it and all that follow, in opening a model, recommending, and fine-tuning
- * through the C interface. Each call must come back with an error that has a sentence, or do its work without the
- * memory; afterwards everything must work as before. The ledger states the steps that it stated before and those that
- * were reported done; a fine-tuning after it ends well.
+/* Fails allocations in turn, one alone or with all later ones, in opening a model, recommending, and fine-tuning
+ * through the C interface. Each call must return an error with a sentence, or do its work without the memory;
+ * afterwards everything must work as before. The ledger must state its earlier steps and the reported ones, and a
+ * fine-tuning after it must succeed.
  *
- *   allocations MODEL.wisp LOG.db FOLDER POINTS    POINTS: of a fine-tuning, chosen evenly; every one of the rest
- *   allocations MODEL.wisp LOG.db FOLDER 0 AT      of a fine-tuning, this one and all that follow
+ *   allocations MODEL.wisp LOG.db FOLDER POINTS    POINTS of a fine-tuning, evenly spaced; every one of the rest
+ *   allocations MODEL.wisp LOG.db FOLDER 0 AT      in a fine-tuning, this one and all later ones
  *
  * Ends with a line "N passed, N failed".
  */
@@ -58,10 +58,10 @@ static long Disarm(void) {
   return atomic_load(&seen);
 }
 
-/* ---- What is tried
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- The calls under test
+ * -------------------------------------------------------------------------------------------------- */
 
-enum { kTop = 5, kSteps = 3 }; /* of a fine-tuning: 60 users, 20 at a time */
+enum { kTop = 5, kSteps = 3 }; /* for a fine-tuning: 60 users, 20 at a time */
 static const char *model_path, *log_path, *folder;
 static char ledger_path[4096], output_path[4096];
 static const int32_t kHistory[] = {3, 7, 12};
@@ -90,7 +90,7 @@ static wisp_code OpenAndRecommend(wisp_error* error) {
   return code;
 }
 
-static uint64_t steps_reported, steps_stated; /* of the last fine-tuning; by the ledger, when it was last looked at */
+static uint64_t steps_reported, steps_stated; /* of the last fine-tuning; in the ledger, when last read */
 
 static void RemoveLedger(void) {
   char path[4200];
@@ -165,7 +165,7 @@ static void Fail(const char* what, long at, enum Mode how, const char* because, 
          message);
 }
 
-/* One point: the call without its memory, then everything with it. */
+/* Tests one point: the call without its memory, then everything with it. */
 static void Try(const char* what, wisp_code (*call)(wisp_error*), wisp_code (*check)(wisp_error*), enum Mode how,
                 long at) {
   wisp_error error;
@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
     for (long i = 0; i < points; ++i) {
       /* Four in a row share a ledger, and after the last of them there is a fine-tuning that does not fail. */
       if (i % 4 == 0) RemoveLedger();
-      /* Half of the points among the first thousand: files are opened and read there. */
+      /* Half of the points are among the first thousand, where files are opened and read. */
       const long early = to_personalise < 1000 ? to_personalise : 1000;
       const long at = i % 2 == 0 ? 1 + i * early / points : 1 + i * to_personalise / points;
       Try("personalise", Personalise, i % 4 == 3 ? LedgerHoldsAndRunsAgain : LedgerHolds, how, at);

@@ -1,12 +1,12 @@
-/* Stands before the C library and spoils the n-th change of a file: LD_PRELOAD, for tests/faults/run.
+/* Preloaded before the C library, it spoils the n-th change of a file, for tests/faults/run.
  *
- *   FAULT_FOLDER  only files below it count: not what is printed
+ *   FAULT_FOLDER  only files below it count, not the output
  *   FAULT_TRACE   file; a line for each change, with its number, is appended to it
- *   FAULT_CLOCK   seconds since 1970 that the clock shows when the process begins; none: it shows the time
- *   FAULT_AT      the number of the change to spoil, from 1; none: nothing is spoiled
+ *   FAULT_CLOCK   seconds since 1970 that the clock shows when the process begins; unset: the real time
+ *   FAULT_AT      the number of the change to spoil, from 1; unset: nothing is spoiled
  *   FAULT_KIND    kill: the process ends before it    tear: half is written, then the process ends (others: after it)
- *                 enospc, eio: it fails, once          full: it and every later one that needs room fails with ENOSPC
- *                 short: half is written and said to be
+ *                 enospc, eio: it fails, once          full: it and every later one that needs space fails with ENOSPC
+ *                 short: half is written and reported
  *
  * Changes are write, pwrite, writev, rename, unlink, ftruncate, fallocate, fsync, fdatasync, and the making of a file.
  */
@@ -79,7 +79,7 @@ static void Trace(long number, const char* call, const char* path) {
   syscall(SYS_close, fd);
 }
 
-/* What is to become of a change of `path`; sets errno where it is to fail. */
+/* Decides what happens to a change of `path`; sets errno if it must fail. */
 static enum Fate FateOf(const char* call, const char* path, enum Need need) {
   if (!Counts(path)) return kPass;
   const int before = errno;
@@ -113,7 +113,7 @@ static void End(void) { syscall(SYS_exit_group, 137); }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* A write of `n` bytes: what is to be written in its place, or -1 where it fails or the process ends. */
+/* Returns how many of `n` bytes to write, or -1 if the write fails or the process ends. */
 #define SPOIL_WRITE(fate, n, half, whole) \
   switch (fate) {                         \
     case kPass:                           \

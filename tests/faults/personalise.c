@@ -1,4 +1,4 @@
-/* One fine-tuning through the C interface; a line for each step that is reported done, written at once.
+/* Runs one fine-tuning through the C interface, and writes a line at once for each reported step.
  *
  *   personalise MODEL.wisp LOG.db LEDGER.db CHECKPOINT OUT.wisp
  */

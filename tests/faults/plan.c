@@ -1,4 +1,4 @@
-/* The one call of an app's start: makes the plan of a life, or finds it; then says what the ledger has.
+/* Makes the call of an app's start: makes or finds the plan of a deployment; then prints what the ledger has.
  *
  *   plan BASE.wisp LEDGER OUT.wisp
  */

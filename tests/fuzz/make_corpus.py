@@ -392,7 +392,7 @@ def c_interface_seeds():
 
 
 def c_life_seeds():
-    """The same of c_life_fuzz.cc. A result's struct takes two bytes, its size and whether it is NULL."""
+    """Makes the calls of c_life_fuzz.cc. A result's struct takes two bytes, its size and whether it is NULL."""
     result, whole = bytes(2), bytes(
         [0, 0, 0, 0, 0, 0]
     )  # how a model is opened: choice, backend, verify, threads, cache, size
@@ -420,7 +420,7 @@ def c_life_seeds():
 
 
 def c_text_seeds():
-    """The same of c_text_fuzz.cc."""
+    """Makes the calls of c_text_fuzz.cc."""
     opened = lambda number, path: bytes([0, 0, 0, 8 | 4 | 2, 0, number, path])
     text = bytes([1])  # "a good film"
     options = bytes([0, 6, 0, 0])  # choice, new tokens, seed, size

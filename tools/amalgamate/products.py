@@ -1,4 +1,4 @@
-"""What CMakeLists.txt says: which sources a product has.
+"""Reads from CMakeLists.txt which sources a product has.
 
 A source belongs to a library (wisp_library: its folders, without what EXCLUDE names), a library to the first product
 that lists it (wisp_product: its PARTS). Products come in the order in which each has all that the one before has.

@@ -1,4 +1,4 @@
-/* What the branches for Apple's systems take of <fcntl.h> and <sys/stat.h> there, for tests/apple.sh elsewhere. */
+/* The parts of Apple's <fcntl.h> and <sys/stat.h> that our branches for Apple use, for tests/apple.sh elsewhere. */
 #pragma once
 #include <fcntl.h>
 #include <sys/stat.h>

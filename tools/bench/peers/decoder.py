@@ -81,7 +81,7 @@ class Llama:
 
 
 def files(wisp, folder, source, packing, kind):
-    """The same model for wisp and for llama.cpp."""
+    """Makes one model for wisp and for llama.cpp."""
     import to_gguf
     ours, theirs = os.path.join(folder, "model.wisp"), os.path.join(folder, f"{kind}.gguf")
     if not os.path.exists(ours):

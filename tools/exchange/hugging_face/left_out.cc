@@ -66,7 +66,7 @@ bool IsCausalMask(const SafeTensor& tensor, uint64_t& wrong) {
   return wrong == tensor.num_elements();
 }
 
-// Float16 rounds a frequency by much less than BF16, which rounds it by up to 1 / 256 of it.
+// 16-bit types round a frequency by up to 1 / 256 of it (BF16).
 bool AreFrequencies(const SafeTensor& tensor, const RotarySpec& rotary, uint64_t& wrong) {
   wrong = 0;
   if (tensor.num_elements() * 2 != rotary.width) return false;

@@ -1,4 +1,4 @@
-/* What runtime/privacy/noise/entropy.h takes of Apple's header of this name, for tests/apple.sh on other systems. */
+/* The parts of Apple's header of this name that runtime/privacy/noise/entropy.h uses, for tests/apple.sh elsewhere. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -14,7 +14,7 @@ public class ParcelFileDescriptor implements Closeable {
     stream = new FileInputStream(file);
   }
 
-  /** Java hides the number; the test opens that door (--add-opens java.base/java.io). */
+  /** Java hides the number; the test makes it accessible (--add-opens java.base/java.io). */
   public int getFd() {
     try {
       Field number = FileDescriptor.class.getDeclaredField("fd");

@@ -7,7 +7,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** Assets are files NAME.OFFSET of a folder: the asset begins at that byte of the file, and goes to its end. */
+/** Assets are files NAME.OFFSET of a folder: the asset begins at that byte of the file, and ends with the file. */
 public final class AssetManager {
   private final File folder;
 
