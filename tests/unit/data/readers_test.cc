@@ -322,8 +322,8 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
       << "no item, and no catalogue given";
 }
 
-// A log of which nothing can be read is an error before anything is charged. A log with a few readable rows is not;
-// these rows carry almost nothing.
+// A log with many rows, none of them readable, is an error before anything is charged. A few unreadable rows are not:
+// they count like an empty log.
 TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
   const std::vector<std::string> keys = {"10"};
   const ItemIndex known = *ItemIndex::Make("model", keys);

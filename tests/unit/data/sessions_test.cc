@@ -303,7 +303,7 @@ TEST_F(RememberedLog, ManyNights_rememberNoMoreThanTheLogHolds) {
   EXPECT_EQ(NumRemembered(), 1);
 }
 
-// The log itself remembers which ledgers paid for the sessions that were read; copies elsewhere have no say.
+// The log remembers with its sessions which ledgers were charged for them. Sessions with another gap have none.
 TEST_F(RememberedLog, LedgersAreRememberedWithTheSessions) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
   const auto sessions = Read()->sequences.sessions;

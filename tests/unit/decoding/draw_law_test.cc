@@ -72,8 +72,8 @@ TEST(DrawCost, MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws) {
   }
 }
 
-// The distribution has a known share of the uniform and nothing else on most items: the charge stays below its least
-// probability, after rounding too.
+// The distribution has the share `floor` of the uniform, and the rest on one item. The charged probability stays below
+// its least one, after rounding too.
 TEST(DrawCost, AMixtureIsChargedForItsFloor) {
   for (double floor : {kLeastMixingFloor, 0.1, 1.0}) {
     for (size_t support : {2u, 20u, 260000u}) {

@@ -127,7 +127,7 @@ TEST_F(LifetimeTest, SaysWhatIsLeft) {
   EXPECT_EQ(left().steps, 95u);
 }
 
-// The plan's reserve is not part of the rest: the figure stays constant while the plan is followed.
+// The figure excludes what the plan has reserved, so it stays constant while the plan is followed.
 TEST_F(LifetimeTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
   const Lifetime life = MustPlan();
   struct Case {

@@ -63,7 +63,7 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   ASSERT_TRUE(changed.ok()) << changed.status().message();
   EXPECT_FALSE(changed->is_free);
   EXPECT_EQ(changed->settings.judgings_before, 0u);
-  // With the same noise the old plan would have had less: fewer steps of fewer records.
+  // Planned from the start, these steps would need less noise: there are fewer of them, on fewer records.
   EXPECT_GT(changed->settings.training_noise, 0.5 * until_now);
   EXPECT_EQ(Left().steps, 12u);
   EXPECT_TRUE(Left().by_filter);
