@@ -308,7 +308,7 @@ def main():
     parser.add_argument('--build', required=True, help='the folder with encode_lines')
     parser.add_argument('--strings', type=int, default=100000, help='number of random strings')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--no-code-points', action='store_true', help='leave out the 3,336,192 texts of single code points')
+    parser.add_argument('--no-code-points', action='store_true', help='leave out the 3,336,192 single code points')
     parser.add_argument('--kinds', default=','.join(kinds.KINDS), help='kinds, separated by commas')
     parser.add_argument('--vocabulary', type=int, default=4000, help='tokens of each vocabulary')
     parser.add_argument('--speed', action='store_true', help='time both instead of comparing')

@@ -30,7 +30,7 @@ def arguments():
     parser.add_argument("--batch",
                         type=int,
                         help="records of a step; default: 256 for an ordinary one, 64 for a private one")
-    parser.add_argument("--inner-width", type=int, default=256, help="inner width of the feed-forward layers, in training")
+    parser.add_argument("--inner-width", type=int, default=256, help="inner width of feed-forward layers, in training")
     parser.add_argument("--model", help="score with this model; default: an untrained one of the size of ML-1M")
     parser.add_argument("--length", type=int, help="tokens of the encoder; default: 128")
     parser.add_argument("--decoder",
