@@ -15,7 +15,7 @@ def same(was, now, where=""):
     if isinstance(was, dict):
         for key in was:  # new keys may stand beside it
             assert key in now, (where, key)
-            key == "created_by" or same(was[key], now[key], f"{where}.{key}")
+            key in ("created_by", "not_private") or same(was[key], now[key], f"{where}.{key}")
     elif isinstance(was, list):
         assert len(was) == len(now), (where, was, now)
         for i, pair in enumerate(zip(was, now)):

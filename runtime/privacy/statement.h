@@ -62,7 +62,7 @@ struct PrivacyStatement {
   std::vector<std::string> uncharged_tuning;  // choices made by looking at the same data without a charge
   std::string output = "the weights after every step, and all that is computed from them";
   PrivacyUnit unit = PrivacyUnit::kSession;
-  bool unit_chosen = true;              // false: nobody chose it; programs used it before there was a choice
+  bool unit_chosen = true;              // false: nobody chose it; it is the default of the program that made the ledger
   std::optional<RecordSpec> record;     // nullopt: no charge says so
   uint64_t charges_without_record = 0;  // charges of programs that did not define a record
   Adjacency adjacency = Adjacency::kAddRemove;
