@@ -68,7 +68,7 @@ C
 
 # The file may have another name than wisp.cc, as the page says.
 cp made/wisp.cc made/renamed.cc
-(cd made && c++ -std=c++20 -O2 -ffp-contract=off "${strict[@]}" -DWISP_AMALGAMATION_FILE='"renamed.cc"' -c renamed.cc -o ../runtime.o) \
+(cd made && c++ -std=c++20 -O1 -ffp-contract=off "${strict[@]}" -DWISP_AMALGAMATION_FILE='"renamed.cc"' -c renamed.cc -o ../runtime.o) \
   2>err || fail "renamed: $(head -c 900 err)"
 rm made/renamed.cc
 # The unit needs no other library, and prints nothing.
