@@ -78,7 +78,7 @@ fi
 audit() {  # WORD ARGUMENTS...: exit code 0, and a word on standard output
   local word=$1
   shift
-  expect 0 "" "$wisp" audit "$@" --recipe private.json
+  expect 0 "" "$lab" audit "$@" --recipe private.json
   grep -q "$word" out || fail "audit $* does not say '$word': $(cat out)"
 }
 expect 0 "" "$wisp" inspect b.wisp --json
@@ -89,8 +89,8 @@ audit "not refuted" step --observations 100
 audit "not refuted" run --model base.wisp --canaries 100 --users 50 --steps 10
 audit "an attack, not a bound" membership --model base.wisp --users 50 --steps 10
 # On data, audits are charged to its ledger, and only if a run could begin.
-expect 4 "needs --ledger" "$wisp" audit run --recipe private.json --model base.wisp --data log.db
-expect 2 "start from one" "$wisp" audit run --recipe private.json --data log.db --ledger audit.ledger
+expect 4 "needs --ledger" "$lab" audit run --recipe private.json --model base.wisp --data log.db
+expect 2 "start from one" "$lab" audit run --recipe private.json --data log.db --ledger audit.ledger
 [ ! -e audit.ledger ] || fail "an audit that was refused made a ledger"
 audit '"charged_to": "audit.ledger"' run --model base.wisp --data log.db --ledger audit.ledger --canaries 100 --steps 10 --json
 expect 0 "" "$wisp" privacy --ledger audit.ledger --delta 1e-3 --json

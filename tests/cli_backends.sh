@@ -40,7 +40,7 @@ expect 0 "" "$wisp" recommend --model base.wisp --history "$history" --json
 cp out alone.txt
 expect 0 "" "$wisp" recommend --model base.wisp --history "$history" --threads 2 --json
 cmp -s out alone.txt || fail "two threads recommend something else: $(head -c 300 out)"
-expect 0 "" "$wisp" bench --what score --length 20 --items 300 --repeats 1 --threads 2 --json
+expect 0 "" "$lab" bench --what score --length 20 --items 300 --repeats 1 --threads 2 --json
 json 'all(0 < j["batch"][b]["histories_per_s"]["median"] for b in ("1", "8", "32")) and j["batch"]["threads"] == 2'
 json 'j["scoring"]["several_threads"]["threads"] == 2 and j["scoring"]["several_threads"]["over_one_thread"]["median"] > 0'
 

@@ -115,7 +115,7 @@ json '"no differential" in j["provenance"][0]["description"]'
 expect 0 "" "$wisp" classify evaluate --model texts.wisp --data test.txt --json
 json 'j["accuracy"] > 0.9'
 # The steps that are really taken refute the paper's claim for a step; the default mode withstands.
-audit=("$wisp" audit step --recipe tiny.json)
+audit=("$lab" audit step --recipe tiny.json)
 expect 4 "REFUTED" "${audit[@]}" --method paper --noise-multiplier 20 --observations 300 --json
 json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound_by_rows"] and "no_guarantee" in j'
 expect 0 "" "${audit[@]}" --observations 40

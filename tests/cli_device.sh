@@ -97,9 +97,9 @@ json 'j["training"]["device"].startswith("cuda (emulator") and j["training"]["re
 expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --batch 6 --json "${emulated[@]}"
 json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"]["batch"] == 6'
 expect 3 "there is no device cuda" "${without[@]}" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 "${emulated[@]}"
-expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
+expect 0 "" "$lab" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
-expect 2 "is of --what train, score, encoder, products and roof" "$wisp" bench --what ops --device cuda
+expect 2 "is of --what train, score, encoder, products and roof" "$lab" bench --what ops --device cuda
 
 # Recommending on the device gives the same items with similar scores; without a device, exactly the processor's answer.
 recommend=("$wisp" recommend --model cuda.wisp --data log.db --user u00003 --json)
@@ -124,7 +124,7 @@ cmp -s out on_cuda.out || fail "threads of the processor change what a device gi
 expect 2 "is not for --private" "${recommend[@]}" "${emulated[@]}" --private
 expect 0 "" "$wisp" inspect cuda.wisp --memory --json "${emulated[@]}"
 json '0 < j["inference"]["on_device"] < j["inference"]["total"] and j["inference"]["device"].startswith("cuda (emulator") and j["batch_of_32"]["on_device"] > 0'
-expect 0 "" "$wisp" bench --what score --length 10 --items 40 --inner-width 16 --repeats 2 --json "${emulated[@]}"
+expect 0 "" "$lab" bench --what score --length 10 --items 40 --inner-width 16 --repeats 2 --json "${emulated[@]}"
 json 'j["scoring"]["top_10_ms"]["median"] > 0 and j["scoring"]["appended_event_top_10_ms"]["median"] > 0 and j["batch"]["32"]["histories_per_s"]["median"] > 0'
 
 # Other arithmetics give the same items here, with other scores. Two of them train.

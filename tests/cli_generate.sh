@@ -17,11 +17,11 @@ anchored=("${generate[@]}" "${beside[@]}")
 target=(--epsilon 8 --delta 1e-6)
 
 # Times a prompt and tokens, and checks their scores.
-expect 0 "" "$wisp" bench --what decoder --model base.wisp --length 4 --threads 2 --repeats 1 --tensors scores.safetensors --json
+expect 0 "" "$lab" bench --what decoder --model base.wisp --length 4 --threads 2 --repeats 1 --tensors scores.safetensors --json
 json 'j["decoder"]["prompt_tokens"] == 4 and j["decoder"]["token_ms"]["median"] > 0 and j["decoder"]["read_gb_per_s"] > 0'
 [ -s scores.safetensors ] || fail "bench --tensors wrote nothing"
-expect 2 "needs --model" "$wisp" bench --what decoder
-expect 2 "are for tokens one at a time" "$wisp" bench --what decoder --model base.wisp --length 4000
+expect 2 "needs --model" "$lab" bench --what decoder
+expect 2 "are for tokens one at a time" "$lab" bench --what decoder --model base.wisp --length 4000
 
 # These are refused before anything is charged.
 expect 4 "needs a ledger" "${anchored[@]}" --clip 1
@@ -160,7 +160,7 @@ json 'j["mode"] == "mixed-with-base" and 5.2 < j["pure_per_draw"] < 5.4'
 printf 'the tea is cold\na bagel for lunch\n' >dev.txt
 expect 0 "" "$wisp" train --model base.wisp --texts dev.txt --method ordinary --epochs 4 --batch 2 --out learned.wisp --threads 1
 expect 0 "" "$wisp" convert decoder --out bare.wisp --no-tokenizer
-perplexity=("$wisp" privacy perplexity --model learned.wisp --base base.wisp --texts dev.txt --draws 10)
+perplexity=("$lab" perplexity --model learned.wisp --base base.wisp --texts dev.txt --draws 10)
 expect 0 "" "${perplexity[@]}" --epsilon 0.001 --epsilon 100 --json
 python3 - <<'PY' || fail "perplexities: $(head -c 600 out)"
 import json
@@ -174,7 +174,7 @@ for composition in ("pure", "pld"):
     assert abs(p["mixed", composition, 100] / model - 1) < 0.1, p  # epsilon 10 per token: a share of 0.02 is left
     assert abs(p["anchored", composition, 100] / model - 1) < 1e-3, p
 PY
-expect 2 "other tokens than" "$wisp" privacy perplexity --model learned.wisp --base bare.wisp --texts dev.txt
+expect 2 "other tokens than" "$lab" perplexity --model learned.wisp --base bare.wisp --texts dev.txt
 expect 2 "--draws is needed" "${decoding[@]}" --clip 2
 expect 2 "--mixing-floor goes with --support" "${decoding[@]}" --clip 2 --mixing-floor 0.1 --draws 1
 expect 4 "one draw costs more" "${decoding[@]}" --clip 90 --epsilon 1

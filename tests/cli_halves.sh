@@ -44,10 +44,10 @@ expect 0 "" "$wisp" inspect o.wisp --memory --json
 json 'json.load(open("small.json"))["inference"]["packed_weights"] < j["inference"]["packed_weights"]'
 expect 0 "" "$wisp" train --recipe "$public_recipe" --model small.wisp --data log.db --epochs 1 --batch 20 \
   --out from-small.wisp
-expect 0 "" "$wisp" audit step --model small.wisp --recipe "$recipe" --method phantom --noise-multiplier 1 \
+expect 0 "" "$lab" audit step --model small.wisp --recipe "$recipe" --method phantom --noise-multiplier 1 \
   --observations 500 --reproducible-noise 3 --confidence 0.999
 expect 0 "" "$wisp" export small.wisp --out small.safetensors
-expect 0 "" "$wisp" bench --what score --model small.wisp --repeats 1 --json
+expect 0 "" "$lab" bench --what score --model small.wisp --repeats 1 --json
 
 # These floats in the order of the products give the same scores, without a copy of them.
 expect 0 "" "$wisp" compress o.wisp --panels --out panels.wisp --json

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# wisp bench --what roof: its counts are compared with figures by hand, and with the work that a device is really asked
+# wisp-lab bench --what roof: its counts are compared with figures by hand, and with the work that a device is really asked
 # to do, by the emulator's module if this build has it.
 #   tests/cli_roof.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
@@ -44,14 +44,14 @@ assert "measured_ms" not in counted["training"]["total"]
 END
 
 # A recipe names model, method, batch and length.
-expect 0 "" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --json
+expect 0 "" "$lab" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --json
 json '[j["training"][k] for k in ("records", "length", "items")] == [2048, 192, 3416]'
 # The counts include the product of one history's state with the table of 3,416 items, width 32.
 json 'j["inference"]["total"]["operations"] > 2 * 3416 * 32 and "score_tiles" in [op["op"] for op in j["inference"]["ops"]]'
 json 'j["inference"]["total"]["operations"] < j["training"]["total"]["operations"] / 2048'
 expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$wisp"
-expect 2 "allowed are 1 to 192" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193
-expect 2 "is of --what products, roof, train" "$wisp" bench --what score --recipe "$root/models/recipes/ml-1m-dp-10.json"
+expect 2 "allowed are 1 to 192" "$lab" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193
+expect 2 "is of --what products, roof, train" "$lab" bench --what score --recipe "$root/models/recipes/ml-1m-dp-10.json"
 
 # A device gives the same counts, and is timed as well.
 module=$build/libwisp_cuda_emulator.so
@@ -70,7 +70,7 @@ assert here["name"] == "here" and here["gb_per_s"] > 0 and here["source"] == "me
 END
   # Each product of a step, over all records that pass together and for each of them.
   tiny=(--length 6 --items 40 --repeats 1 --json --device cuda --device-module "$module")
-  expect 0 "" "$wisp" bench --what products --inner-width 16 --batch 2 "${tiny[@]}"
+  expect 0 "" "$lab" bench --what products --inner-width 16 --batch 2 "${tiny[@]}"
   python3 - <<'END' || fail "products are missing: $(cat out)"
 import json
 found = {(p["product"], p["n"], p["k"]) for p in json.load(open("out"))["products"]}
@@ -80,10 +80,10 @@ assert all(p["rows"] == 12 and p["records"] == 2 and p["us"]["median"] > 0 for p
 END
   # The goals stand beside the measured figures, also those that were not measured.
   mkdir goals
-  expect 0 "" "$wisp" bench --what train --batch 2 "${tiny[@]}" --recipe "$root/models/recipes/ml-1m-dp-10.json"
+  expect 0 "" "$lab" bench --what train --batch 2 "${tiny[@]}" --recipe "$root/models/recipes/ml-1m-dp-10.json"
   cp out goals/train-2048.json
   json 'j["training"]["records"] == 2 and j["training"]["positions"] == 6'
-  expect 0 "" "$wisp" bench --what roof --batch 2 "${tiny[@]}"
+  expect 0 "" "$lab" bench --what roof --batch 2 "${tiny[@]}"
   cp out goals/roof.json
   echo '{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}' >goals/private.jsonl
   expect 0 "" "$root/tests/cuda/goals" goals

@@ -226,7 +226,7 @@ expect 2 "--data is required, or --texts" "$wisp" evaluate --model m.wisp
 expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out e.wisp
 expect 3 "" "$wisp" train --model e.wisp --texts train.txt --method ordinary --out refused.wisp
 expect 3 "it is a recipe of texts" "$wisp" new --recipe r.json --num-items 300 --out refused.wisp
-expect 3 "audits read events" "$wisp" audit run --recipe r.json --data train.txt --ledger refused.db
+expect 3 "audits read events" "$lab" audit run --recipe r.json --data train.txt --ledger refused.db
 sed 's/"record": "line"/"record": "line", "max_length": 6/' r.json >short.json
 expect 0 "" "$wisp" inspect m.wisp --memory --recipe r.json --records 300 --threads 1 --json
 cp out whole.json

@@ -13,7 +13,7 @@ json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
 expect 2 "required" "$wisp" evaluate
 expect 2 "^wisp: wisp inspect: 'model' is required, by its place or as --model" "$wisp" inspect
 expect 2 "there is no command 'no-such-command'; the commands of wisp are synth, new, train" "$wisp" no-such-command
-expect 2 "there is no command 'foo'; the commands of wisp audit are step, run" "$wisp" audit foo --json
+expect 2 "there is no command 'foo'; the commands of wisp-lab audit are step, run" "$lab" audit foo --json
 expect 2 "wisp train has no option '--epsilom'; wisp train --help lists all; did you mean --epsilon?$" \
   "$wisp" train --epsilom 3
 expect 2 "wisp train has no option '--epsilom'.*--epsilon?" "$wisp" train --recipe r.json --epsilom=3
@@ -37,13 +37,13 @@ done <<'CASES'
 --seed is -1, allowed is a whole number from 0 on|train --seed -1
 --steps is -60, allowed is a whole number from 0 on|privacy epsilon --steps -60
 --draws is -100, allowed is a whole number from 0 on|privacy decoding --draws -100
---temperature is 0, allowed are 0.001 to 1000|privacy perplexity --temperature 0
 --device is 'gpu', allowed are cpu and cuda|train --device gpu
 --allow-large-delta is 'no', allowed is yes|train --allow-large-delta no
 --re-attention is 'maybe', allowed is --re-attention alone, without a value|train --re-attention=maybe
 --recipe needs a value behind it|train --recipe
 --recipe is given 2 times, allowed is once|train --recipe r --recipe s
 CASES
+expect 2 "^wisp-lab: --temperature is 0, allowed are 0.001 to 1000" "$lab" perplexity --temperature 0
 expect 2 "^wisp: 'b' is more than wisp inspect takes; see wisp inspect --help$" "$wisp" inspect a b
 expect 2 "^wisp: 'b c' is more than wisp inspect takes; see wisp inspect --help$" "$wisp" inspect a b c
 expect 2 "^wisp: --stop needs a value behind it; see wisp generate --help$" "$wisp" generate m.wisp --prompt a --stop
@@ -72,11 +72,11 @@ for command in train "classify train"; do
 done
 
 # The encoder, its weights and its results.
-expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --threads 2 --tensors encoder.safetensors --json
+expect 0 "" "$lab" bench --what encoder --items 50 --repeats 1 --threads 2 --tensors encoder.safetensors --json
 json 'j["encoder"]["ms"]["median"] > 0 and j["encoder"]["planned_bytes"] > j["encoder"]["planned_bytes_int8"]'
 json 'j["encoder"]["several_threads"]["threads"] == 2 and j["encoder"]["several_threads"]["over_one_thread"]["median"] > 0'
 [ -s encoder.safetensors ] || fail "bench --tensors wrote nothing"
-expect 0 "" "$wisp" bench --what ops --length 20 --items 300 --repeats 2 --json
+expect 0 "" "$lab" bench --what ops --length 20 --items 300 --repeats 2 --json
 python3 - <<'PY' || fail "bench --what ops printed $(head -c 300 out)"
 import json
 first, *ops = map(json.loads, open("out"))
@@ -86,11 +86,11 @@ assert all(o["percent_of_roof"]["median"] > 0 for o in ops)
 PY
 # An option that the bench does not read is refused; a peak counts processors, not threads that wait for them.
 expect 2 "--tensors is of --what decoder, encoder; --what score does not read it" \
-  "$wisp" bench --what score --tensors x.safetensors
-expect 2 "--batch is of --what all, clipping, products, roof, sparse, train; --what score does not" "$wisp" bench --what score --batch 4
-expect 2 "--threads is of .*; --what ops does not" "$wisp" bench --what ops --threads 2
+  "$lab" bench --what score --tensors x.safetensors
+expect 2 "--batch is of --what all, clipping, products, roof, sparse, train; --what score does not" "$lab" bench --what score --batch 4
+expect 2 "--threads is of .*; --what ops does not" "$lab" bench --what ops --threads 2
 expect 0 "there are $(nproc) processors" \
-  "$wisp" bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads $((4 * $(nproc))) --json
+  "$lab" bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads $((4 * $(nproc))) --json
 json 'j["training"]["threads"] == 4 * '"$(nproc)"' and j["training"]["threads_in_peak"] == '"$(nproc)"
 
 # A command whose output is lost does not exit with 0.

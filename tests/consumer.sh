@@ -116,7 +116,7 @@ cmake -S embed -B fetched -G Ninja -DWISP="$root" -DFETCH=ON -DCOMPONENT=runtime
   ninja -C fetched CMakeFiles/app.dir/app.c.o >out 2>&1 || fail "by FetchContent: $(tail -n 15 out)"
 (cd "$root" && cmake --list-presets=all) >out 2>&1 || fail "CMakePresets.json: $(tail -n 3 out)"
 ninja -C embedded -t targets all >targets
-grep -E '_(test|fuzz):|^(wisp/)?wisp(_tool|_example)?:|gate_runs|fast_tests' targets &&
+grep -E '_(test|fuzz):|^(wisp/)?wisp(_tool|_example|[_-]lab)?:|gate_runs|fast_tests' targets &&
   fail "a project that embeds wisp has its tests or programs"
 grep -rl add_test --include=CTestTestfile.cmake embedded && fail "a project that embeds wisp has its tests"
 grep -q '^build all: .*wisp/all' embedded/build.ninja && fail "a project that embeds wisp builds what it does not link"

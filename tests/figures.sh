@@ -99,14 +99,14 @@ for base in base strict; do
     json "any('each session is judged by itself' in a for a in j['advice']) == ('$base' == 'strict' and '$unit' == 'session')"
   done
 done
-audit=("$wisp" audit run --recipe "$recipe" --model base.wisp --data log.txt --num-records-public 60 --batch 20 --steps 2 --canaries 20)
+audit=("$lab" audit run --recipe "$recipe" --model base.wisp --data log.txt --num-records-public 60 --batch 20 --steps 2 --canaries 20)
 expect 0 "" "${audit[@]}" --ledger audit.ledger --json
 json 'set(j["not_private"]) == {"records", "guesses", "mean_drop_included", "mean_drop_excluded", "correct", "bound", "refuted"}'
-expect 0 "" "$wisp" audit membership --method ordinary --model base.wisp --data log.txt --steps 2 --json
+expect 0 "" "$lab" audit membership --method ordinary --model base.wisp --data log.txt --steps 2 --json
 json 'set(j["not_private"]) == set(j) - {"confidence", "not_private"}'
-expect 0 "" "$wisp" audit membership --method ordinary --model base.wisp --data log.txt --steps 2
+expect 0 "" "$lab" audit membership --method ordinary --model base.wisp --data log.txt --steps 2
 grep -q "^local only" out || fail "an attack on private data: $(cat out)"
-expect 0 "" "$wisp" audit step --model base.wisp --noise-multiplier 4 --observations 40 --json
+expect 0 "" "$lab" audit step --model base.wisp --noise-multiplier 4 --observations 40 --json
 json 'set(j["not_private"]) == {"reach", "mu", "epsilon", "refuted"}'
 printf 'good\tthe film is great\nbad\tthe film is dull\ngood\tgreat\nbad\tdull\n' >texts.txt
 cat >texts.json <<'END'

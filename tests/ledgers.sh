@@ -89,7 +89,7 @@ expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${going[@]}" --b
 # A ledger pays only for its own data set.
 paid=$(entries l.db)
 expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "${run[@]}" --data other.db --epsilon 0.5 --out b.wisp --ledger l.db
-expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "$wisp" audit run --recipe "$recipe" --model base.wisp --data other.db --num-records-public 60 --canaries 20 --steps 1 --ledger l.db
+expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "$lab" audit run --recipe "$recipe" --model base.wisp --data other.db --num-records-public 60 --canaries 20 --steps 1 --ledger l.db
 [ "$(entries l.db)" = "$paid" ] || fail "data of another name was charged to the ledger"
 expect 0 "" "${run[@]}" --data other.db --dataset log.db --epsilon 0.5 --out b.wisp --ledger l.db
 
@@ -146,7 +146,7 @@ cp old.db kept.db
 sum=$(cat kept.db kept.anchor | md5sum)
 expect 4 "is an old copy" "${anchored[@]}" "${kept[@]}"
 expect 4 "is an old copy" "$wisp" privacy "${kept[@]}"
-expect 4 "is an old copy" "$wisp" audit run --recipe "$recipe" --data log.db --dataset "a fourth log" "${kept[@]}" --batch 20 --epochs 1 --epsilon 0.5
+expect 4 "is an old copy" "$lab" audit run --recipe "$recipe" --data log.db --dataset "a fourth log" "${kept[@]}" --batch 20 --epochs 1 --epsilon 0.5
 [ "$(cat kept.db kept.anchor | md5sum)" = "$sum" ] || fail "a refused command changed the ledger or its anchor"
 mv kept.db away.db
 expect 4 "is not there, and its anchor knows" "${anchored[@]}" "${kept[@]}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# wisp reproduce and tools/reproduce/draw.py: a tiny table on synthetic data, run, resumed, damaged, drawn.
+# wisp-lab reproduce and tools/reproduce/draw.py: a tiny table on synthetic data, run, resumed, damaged, drawn.
 #   tests/reproduce.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 mkdir tmp
@@ -11,7 +11,7 @@ lines() { [ "$(wc -l <r.jsonl)" -eq "$1" ] || fail "$2: $(wc -l <r.jsonl) lines,
 # The shipped tables: every cell's recipe is read and checked.
 for table in "$root"/models/reproduce/*.json; do
   name=$(basename "$table" .json)
-  (cd "$root" && "$wisp" reproduce "$name" --list --json) >out 2>err || fail "$name: $(head -c 300 err)"
+  (cd "$root" && "$lab" reproduce "$name" --list --json) >out 2>err || fail "$name: $(head -c 300 err)"
   python3 -c "import json; j=json.load(open('out')); assert all(c['seeds'] for c in j if c['kind'] == 'train') and len({c['recipe'] for c in j}) == len(j)" 2>err ||
     fail "$name: a cell without seeds, or two with one recipe"
 done
@@ -34,44 +34,44 @@ cat >tiny.json <<'END'
 END
 
 # These are refused before anything is run.
-run=("$wisp" reproduce tiny.json --data log.txt --out r.jsonl --threads 1)
+run=("$lab" reproduce tiny.json --data log.txt --out r.jsonl --threads 1)
 expect 2 "private/4, not private/none, private/speed" "${run[@]}" --cell private/5
-expect 2 "no-such-table" "$wisp" reproduce no-such-table --list
+expect 2 "no-such-table" "$lab" reproduce no-such-table --list
 expect 2 "seed 9" "${run[@]}" --seed 9
-expect 2 "--out" "$wisp" reproduce tiny.json --data log.txt
-expect 2 "--data" "$wisp" reproduce tiny.json --out r.jsonl
+expect 2 "--out" "$lab" reproduce tiny.json --data log.txt
+expect 2 "--data" "$lab" reproduce tiny.json --out r.jsonl
 sed 's/"method": "ordinary"/"methd": "ordinary"/' tiny.json >typo.json
-expect 3 "cells\[1\].*methd" "$wisp" reproduce typo.json --list
+expect 3 "cells\[1\].*methd" "$lab" reproduce typo.json --list
 sed 's/"overrides"/"override"/' tiny.json >key.json
-expect 3 "'override'" "$wisp" reproduce key.json --list
+expect 3 "'override'" "$lab" reproduce key.json --list
 sed 's/"column": "speed", "kind": "bench"/"column": "4", "kind": "bench"/' tiny.json >twice.json
-expect 3 "twice" "$wisp" reproduce twice.json --list
+expect 3 "twice" "$lab" reproduce twice.json --list
 sed 's/"kind": "bench"/"kind": "bench", "seeds": [1]/' tiny.json >seeds.json
-expect 3 "'seeds'" "$wisp" reproduce seeds.json --list
+expect 3 "'seeds'" "$lab" reproduce seeds.json --list
 sed 's/"bench": {/"decode": {/' tiny.json >nothing.json
-expect 3 "cells\[2\].bench is missing" "$wisp" reproduce nothing.json --list
+expect 3 "cells\[2\].bench is missing" "$lab" reproduce nothing.json --list
 sed 's/"method": "phantom"/"method": "dense"/' tiny.json >method.json
-expect 3 "ordinary, phantom and ghost" "$wisp" reproduce method.json --list
+expect 3 "ordinary, phantom and ghost" "$lab" reproduce method.json --list
 sed 's/"users": 60/"users": 61/' tiny.json >users.json
-expect 3 "60 users.*61" "$wisp" reproduce users.json --data log.txt --out r.jsonl
+expect 3 "60 users.*61" "$lab" reproduce users.json --data log.txt --out r.jsonl
 # A cell that could not train is named before the first cell is run.
 sed 's/"overrides": {"training": {"method": "ordinary", "sampling": "shuffled"}}/"overrides": {"privacy": {"delta": 0.5}}/' tiny.json >late.json
-expect 4 "tiny, cell not private/none: delta is 0.5" "$wisp" reproduce late.json --data log.txt --out r.jsonl
+expect 4 "tiny, cell not private/none: delta is 0.5" "$lab" reproduce late.json --data log.txt --out r.jsonl
 [ ! -s out ] || fail "a bad cell is found after a run: $(cat out)"
 sed 's/"method": "ordinary", "sampling": "shuffled"/"sampling": "shuffled"/' tiny.json >late.json
-expect 4 "cell not private/none: .*shuffled" "$wisp" reproduce late.json --data log.txt --out r.jsonl
+expect 4 "cell not private/none: .*shuffled" "$lab" reproduce late.json --data log.txt --out r.jsonl
 for lacks in 's/, "catalogue": "public"//|needs "catalogue": "public" under data' 's/"num_records_public": 60, //|needs training.num_records_public' \
              's/"hold_out"/"min_item_events": 2, "hold_out"/|data.min_item_events is 2, allowed is 1 where the list of items'; do
   sed "${lacks%|*}" base.json >lacking-base.json
   sed 's/"base.json"/"lacking-base.json"/' tiny.json >lacking.json
-  expect 4 "tiny, cell private/4: .*${lacks##*|}" "$wisp" reproduce lacking.json --data log.txt --out r.jsonl
+  expect 4 "tiny, cell private/4: .*${lacks##*|}" "$lab" reproduce lacking.json --data log.txt --out r.jsonl
 done
 [ ! -s out ] || fail "a cell that lacks a declaration is found after a run: $(cat out)"
-expect 2 "tables are looked for in ./models/reproduce, which is not here.*path" "$wisp" reproduce phantom-table-2 --list
+expect 2 "tables are looked for in ./models/reproduce, which is not here.*path" "$lab" reproduce phantom-table-2 --list
 mkdir a-folder
-expect 3 "log.txt" "$wisp" reproduce tiny.json --data log.txt --out log.txt/r.jsonl
+expect 3 "log.txt" "$lab" reproduce tiny.json --data log.txt --out log.txt/r.jsonl
 [ ! -s out ] || fail "an --out in no folder was refused after a run"
-expect 2 "a-folder" "$wisp" reproduce tiny.json --data log.txt --out a-folder
+expect 2 "a-folder" "$lab" reproduce tiny.json --data log.txt --out a-folder
 [ ! -s out ] || fail "an --out that is a folder was refused after a run"
 [ ! -e r.jsonl ] || fail "a refused run wrote results"
 
@@ -79,15 +79,15 @@ expect 2 "a-folder" "$wisp" reproduce tiny.json --data log.txt --out a-folder
 # the named ledger.
 for own in 's/, "public": true//' 's/"users": 60, //'; do
   sed "$own" tiny.json >own.json
-  expect 4 "its data is not declared public: --ledger is needed" "$wisp" reproduce own.json --data log.txt --out own.jsonl
+  expect 4 "its data is not declared public: --ledger is needed" "$lab" reproduce own.json --data log.txt --out own.jsonl
   [ ! -e own.jsonl ] || fail "a run that was refused wrote results"
 done
-expect 0 "" "$wisp" reproduce own.json --data log.txt --out own.jsonl --cell "private/4" --seed 1 --ledger own.ledger
+expect 0 "" "$lab" reproduce own.json --data log.txt --out own.jsonl --cell "private/4" --seed 1 --ledger own.ledger
 [ "$(sqlite3 own.ledger 'select count(*) from entries')" -gt 0 ] || fail "a private run on own data was not charged"
 grep -q "local only" out || fail "figures of own data are not called local: $(cat out)"
 holds own.jsonl '"ndcg@10" in j[0]["not_private"] and "planned_bytes" in j[0]["not_private"] and "epsilon" not in j[0]["not_private"]'
-expect 0 "" "$wisp" reproduce own.json --data log.txt --out own.jsonl --cell "not private/none" --seed 1
-expect 2 "runs on it are not charged" "$wisp" reproduce tiny.json --data log.txt --out r.jsonl --ledger own.ledger
+expect 0 "" "$lab" reproduce own.json --data log.txt --out own.jsonl --cell "not private/none" --seed 1
+expect 2 "runs on it are not charged" "$lab" reproduce tiny.json --data log.txt --out r.jsonl --ledger own.ledger
 
 # One cell, then the missing ones, then nothing.
 expect 0 "" "${run[@]}" --cell private/4 --seed 2 --json
@@ -101,10 +101,10 @@ holds r.jsonl 'all(l["steps"] == 3 and l["threads"] == 1 and 0 <= l["ndcg@10"] <
 holds r.jsonl 'all(l["seconds"] > 0 and l["planned_bytes"] > l["record_state_bytes"] > 0 and "cores" in l["device"] for l in j[:2])'
 holds r.jsonl 'j[2]["ndcg@10"] != j[3]["ndcg@10"] and j[2]["recipe"] == j[3]["recipe"]'
 holds r.jsonl 'j[0]["recipe"] == j[1]["recipe"] != j[2]["recipe"] and len(j[0]["recipe"]) == 16'
-holds r.jsonl "j[2][\"command\"] == \"wisp reproduce tiny --data log.txt --out r.jsonl --cell 'not private/none' --seed 1 --threads 1\""
+holds r.jsonl "j[2][\"command\"] == \"wisp-lab reproduce tiny --data log.txt --out r.jsonl --cell 'not private/none' --seed 1 --threads 1\""
 expect 0 "nothing is left" "${run[@]}" --skip-done
 lines 5 "nothing left"
-expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
+expect 0 "" "$lab" reproduce tiny.json --list --out r.jsonl
 grep -q "private/4 .*2 of 2 done" out || fail "--list does not count: $(cat out)"
 expect 0 "" "${run[@]}" --cell private/4 --seed 1
 lines 6 "a run again without --skip-done"
@@ -112,14 +112,14 @@ lines 6 "a run again without --skip-done"
 
 # With another recipe, the old lines no longer count.
 sed 's/1.2/1.3/' base.json >b && mv b base.json
-expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
+expect 0 "" "$lab" reproduce tiny.json --list --out r.jsonl
 grep -q "private/4 .*0 of 2 done" out || fail "results of another recipe count as done: $(cat out)"
 sed 's/1.3/1.2/' base.json >b && mv b base.json
 
 # A stopped run leaves nothing.
 sed 's/"epochs": 1/"epochs": 1000000/' base.json >long-base.json
 sed 's/"base.json"/"long-base.json"/; s/"tiny"/"long"/' tiny.json >long.json
-"$wisp" reproduce long.json --data log.txt --out long.jsonl --cell "not private/none" >out 2>err &
+"$lab" reproduce long.json --data log.txt --out long.jsonl --cell "not private/none" >out 2>err &
 pid=$!
 for _ in $(seq 200); do [ -n "$(ls -A tmp)" ] && break; sleep 0.02; done
 sleep 0.3
@@ -144,8 +144,8 @@ cat >measured.json <<'END'
            {"row": "dense", "column": "600", "kind": "bench", "bench": {"what": "sparse", "method": "dense", "items": 600, "batch": 8, "repeats": 4}}]}
 END
 sed 's/"items": 600/"items": 50/' measured.json >few.json
-expect 3 "512 items or more" "$wisp" reproduce few.json --list
-measured=("$wisp" reproduce measured.json --out m.jsonl --threads 2)
+expect 3 "512 items or more" "$lab" reproduce few.json --list
+measured=("$lab" reproduce measured.json --out m.jsonl --threads 2)
 expect 2 "--seed is of cells that train" "${measured[@]}" --seed 1
 [ ! -e m.jsonl ] || fail "a refused measurement wrote results"
 expect 0 "" "${measured[@]}"
@@ -154,7 +154,7 @@ holds m.jsonl 'all(abs(l["records_per_second"] * l["step_seconds"] - 8) < 1e-6 a
 holds m.jsonl 'j[2]["memory_bytes"] == j[1]["memory_bytes"] + 8 * 50 * 50 * 4 and j[2]["memory_bytes_one_record_per_thread"] == j[1]["memory_bytes"] + 2 * 50 * 50 * 4'
 holds m.jsonl 'j[2]["step_seconds"] > j[1]["step_seconds"] and j[2]["gram_records_measured"] == 8 and j[2]["gram_sample_multiplied_by"] == 2'
 holds m.jsonl 'j[3]["steps_measured"] == 4 and j[4]["steps_measured"] == 3 and abs(j[3]["dense_over_adafest"] * j[3]["step_seconds"] / j[4]["step_seconds"] - 1) < 1e-9'
-holds m.jsonl 'j[0]["command"] == "wisp reproduce measured --out m.jsonl --cell ordinary/8 --threads 2" and len({l["recipe"] for l in j}) == 5'
+holds m.jsonl 'j[0]["command"] == "wisp-lab reproduce measured --out m.jsonl --cell ordinary/8 --threads 2" and len({l["recipe"] for l in j}) == 5'
 expect 0 "nothing is left" "${measured[@]}" --skip-done
 expect 0 "" "${measured[@]}" --cell ghost/8
 holds m.jsonl 'len(j) == 6 and j[5]["row"] == "ghost" and j[5]["together"] != j[2]["together"]'
@@ -181,11 +181,11 @@ cat >decode.json <<'END'
            {"row": "anchored", "column": "0", "kind": "decode", "decode": {"mode": "anchored", "composition": "pure", "epsilon": 1e-4, "draws": 100}},
            {"row": "anchored", "column": "4", "kind": "decode", "decode": {"mode": "anchored", "composition": "pld", "epsilon": 4, "delta": 1e-6, "draws": 100}}]}
 END
-expect 4 "whose perplexity no ledger pays for, and its data is not declared public" "$wisp" reproduce decode.json --data private.txt --out d.jsonl --model own.wisp --base shipped.wisp --public-dataset shipped
+expect 4 "whose perplexity no ledger pays for, and its data is not declared public" "$lab" reproduce decode.json --data private.txt --out d.jsonl --model own.wisp --base shipped.wisp --public-dataset shipped
 sed "s/\"label\": \"synthetic\"/\"label\": \"synthetic\", \"public\": true, \"users\": $(cut -d ' ' -f 1 private.txt | sort -u | grep -c .)/" decode.json >d && mv d decode.json
-decode=("$wisp" reproduce decode.json --data private.txt --out d.jsonl --threads 2)
+decode=("$lab" reproduce decode.json --data private.txt --out d.jsonl --threads 2)
 expect 2 "--model is needed" "${decode[@]}"
-expect 2 "--data is needed" "$wisp" reproduce decode.json --model own.wisp --out d.jsonl
+expect 2 "--data is needed" "$lab" reproduce decode.json --model own.wisp --out d.jsonl
 expect 2 "--base is needed.*not public" "${decode[@]}" --model own.wisp
 expect 4 "base model must be public.*'shipped'" "${decode[@]}" --model own.wisp --base shipped.wisp
 expect 2 "draws from it are free" "${decode[@]}" --model safe.wisp --base new.wisp
@@ -193,11 +193,11 @@ expect 2 "draws from it are free" "${decode[@]}" --model shipped.wisp --public-d
 "$wisp" new --recipe plain.json --catalogue public --data public.txt --out few.wisp >out 2>err
 expect 2 "other items" "${decode[@]}" --model own.wisp --base few.wisp --cell base/all
 sed 's/"support": "base:9"/"support": "model:9"/' decode.json >support.json
-expect 3 "all and base:K" "$wisp" reproduce support.json --list
+expect 3 "all and base:K" "$lab" reproduce support.json --list
 sed 's/"delta": 1e-6, //' decode.json >delta.json
-expect 3 "pld needs a delta" "$wisp" reproduce delta.json --list
+expect 3 "pld needs a delta" "$lab" reproduce delta.json --list
 sed 's/"mode": "plain"/"mode": "plain", "draws": 3/' decode.json >target.json
-expect 3 "without a target" "$wisp" reproduce target.json --list
+expect 3 "without a target" "$lab" reproduce target.json --list
 [ ! -e d.jsonl ] || fail "refused draws wrote results"
 decode+=(--model own.wisp --base shipped.wisp --public-dataset shipped)
 expect 0 "" "${decode[@]}"
@@ -221,13 +221,13 @@ assert 3.99 < j["anchored/4"]["epsilon"] <= 4 and j["anchored/4"]["delta"] == 1e
 assert "base" in j["anchored/4"] and "base" not in j["uniform/0"] and len({l["together"] for l in j.values()}) == 1
 END
 expect 0 "nothing is left" "${decode[@]}" --skip-done
-expect 0 "" "$wisp" reproduce decode.json --list --model shipped.wisp --out d.jsonl
+expect 0 "" "$lab" reproduce decode.json --list --model shipped.wisp --out d.jsonl
 grep -q "model/all .*0 of 1 done" out || fail "figures of another model count as done: $(cat out)"
 expect 0 "" "$root/tools/reproduce/draw.py" --table decode.json --results d.jsonl --markdown d.md --svg d.svg
 
 # The drawing.
 draw=("$root/tools/reproduce/draw.py" --table tiny.json --markdown t.md --svg t.svg)
-echo '{"table": "tiny", "row": "private", "column": "speed", "step_ms": 12.5, "device": "a device", "date": "2026-01-01", "command": "wisp bench"}' >bench
+echo '{"table": "tiny", "row": "private", "column": "speed", "step_ms": 12.5, "device": "a device", "date": "2026-01-01", "command": "wisp-lab bench"}' >bench
 cat r.jsonl bench >drawn.jsonl
 expect 0 "" "${draw[@]}" --results drawn.jsonl
 python3 - <<'END' || fail "the table of NDCG: $(head -n 20 t.md)"
@@ -244,7 +244,7 @@ assert text.startswith("# Tiny <table>\n\nThe answer.\n") and "(drawn.jsonl)" in
 assert "--cell" not in text and "--out drawn.jsonl --skip-done" in text
 END
 grep -q '| 12.500 (n 1) |' t.md || fail "a bench figure is not drawn, or has a deviation: $(cat t.md)"
-for word in '# Tiny' 'nobody, table 0' '- A note' '(t.svg)' '; a device. Dates: ' '^wisp bench$' 'Wall time'; do
+for word in '# Tiny' 'nobody, table 0' '- A note' '(t.svg)' '; a device. Dates: ' '^wisp-lab bench$' 'Wall time'; do
   grep -q -- "$word" t.md || fail "t.md does not say '$word'"
 done
 python3 - <<'END' || fail "the SVG's structure"
@@ -278,14 +278,14 @@ expect 0 "1 lines of an older recipe or model" "${draw[@]}" --results mixed.json
 
 # Damage is named by its line, and nothing is appended to it.
 sed 's/"table":"tiny"/"table":"tinier"/' r.jsonl >other.jsonl
-expect 3 "line 1: it belongs to another table" "$wisp" reproduce tiny.json --list --out other.jsonl
+expect 3 "line 1: it belongs to another table" "$lab" reproduce tiny.json --list --out other.jsonl
 expect 3 "line 1: it belongs to another table" "${draw[@]}" --results other.jsonl
 sed '2s/}$//' r.jsonl >damaged.jsonl
-expect 3 "damaged.jsonl, line 2: it is damaged" "$wisp" reproduce tiny.json --list --out damaged.jsonl
+expect 3 "damaged.jsonl, line 2: it is damaged" "$lab" reproduce tiny.json --list --out damaged.jsonl
 expect 3 "damaged.jsonl, line 2: it is damaged" "${draw[@]}" --results damaged.jsonl
 head -c -1 r.jsonl >torn.jsonl
 cp torn.jsonl before
-expect 3 "torn.jsonl, line 18: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
+expect 3 "torn.jsonl, line 18: the last line is cut off" "$lab" reproduce tiny.json --data log.txt --out torn.jsonl
 expect 3 "torn.jsonl, line 18: the last line is cut off" "${draw[@]}" --results torn.jsonl
 cmp -s torn.jsonl before || fail "a damaged file was changed"
 

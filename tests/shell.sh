@@ -3,7 +3,7 @@
 set -uo pipefail
 build=$(cd "${1:?the build folder is missing}" && pwd) || exit 2
 root=$(cd "$(dirname "$0")/.." && pwd)
-wisp=$build/wisp
+wisp=$build/wisp lab=$build/wisp-lab
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -45,6 +45,7 @@ check_arrows runtime/inference 'runtime/(inference|model|layers|text|core)/|kern
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows runtime/text 'runtime/(text|core)/|schema/generated/'
 check_arrows tools/exchange 'tools/exchange/|runtime/(text|core)/|schema/generated/'
+check_arrows tools/wisp 'tools/(wisp|exchange)/|runtime/|kernels/|schema/'
 check_arrows tools/tokenizers 'tools/exchange/|runtime/(text|core)/'
 check_arrows ports/c 'ports/c/|runtime/'
 check_arrows ports/python 'ports/python/'
@@ -63,9 +64,9 @@ while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entr
   sources runtime ports/c | grep -vE '^runtime/(core/sync|privacy/noise/entropy)\.h$' | xargs grep -nE "$uneven" | grep -vE "//.*$uneven")
 # Text leaves the program without characters that a terminal acts on, and JSON escapes them.
 while read -r hit; do breach "tools/wisp/output.h prints: $hit"; done < <(
-  sources tools/wisp | grep -vE '^tools/wisp/output\.cc$' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
+  sources tools/wisp tools/lab | grep -vE '^tools/wisp/output\.cc$' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
 while read -r hit; do breach "tools/wisp/output.h writes JSON: $hit"; done < <(
-  sources tools/wisp | grep -vE "^tools/wisp/output\.cc$" | xargs grep -nE "dump\([^()]*\)(\.c_str\(\)\);|.*\\\\n)")
+  sources tools/wisp tools/lab | grep -vE "^tools/wisp/output\.cc$" | xargs grep -nE "dump\([^()]*\)(\.c_str\(\)\);|.*\\\\n)")
 # Other programs call the library too, so it names a setting as C does, between grave accents;
 # tools/wisp/option_names.cc has the program's option for each.
 while read -r hit; do breach "the library names an option of the program: $hit"; done < <(
@@ -96,15 +97,15 @@ while read -r hit; do breach "on the host, not an op: $hit"; done < <(
 while read -r file; do
   [ "$file" = tools/wisp/cmd_compress.cc ] || [ "$(grep -cE '\b(AllWeights|ContentsOf|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
     breach "$file reads weights more than once and writes a model: take both from a Mixture"
-done < <(sources runtime ports/c tools/wisp | grep -vE '^(runtime/model|tools/wisp/bench)/' | xargs grep -l 'WriteModel(')
+done < <(sources runtime ports/c tools/wisp tools/lab | grep -vE '^(runtime/model|tools/lab/bench)/' | xargs grep -l 'WriteModel(')
 while read -r hit; do breach "provenance is joined, never set (JoinProvenance): $hit"; done < <(
-  sources runtime ports/c tools/wisp | grep -v '^runtime/model/' |
+  sources runtime ports/c tools/wisp tools/lab | grep -v '^runtime/model/' |
     xargs grep -nE '(\.|->)provenance *(=[^=]|\.(assign|insert|erase|clear|resize|pop_back|swap)\()' | grep -v '= JoinProvenance(')
 # Items are ranked in one place, runtime/core/served_list.h, from which serving and evaluation take their lists. No
 # other file decides which items are seen, or orders by scores. The files named here order tokens, samples, statistics
 # or the rows of a method, and rank no list of items.
-ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/wisp/bench/bench_ops_cases\.cc)$'
-not_lists='^(runtime/decoding/(audit_decoding|draw_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/exchange/tokenizer_image\.cc|tools/wisp/cmd_(bench|classify)\.cc)$'
+ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/lab/bench/bench_ops_cases\.cc)$'
+not_lists='^(runtime/decoding/(audit_decoding|draw_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/exchange/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
 orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
 while read -r file; do
   [[ $file =~ $ranks ]] && continue

@@ -8,7 +8,7 @@
 //
 // XNNPACK reads up to 16 bytes past the end of x; arenas end with that much extra space.
 //
-// It is not the default, because our own kernels are faster here; `wisp bench` shows both.
+// It is not the default, because our own kernels are faster here; `wisp-lab bench` shows both.
 #include "kernels/kernels.h"
 
 #ifdef WISP_HAS_XNNPACK

@@ -54,19 +54,19 @@ def figures():
     ]) + table("runtime/privacy/ledger/ledger_reads.cc", [
         ("figures-of-later-charges-in-an-earlier-statement", "Ledger::StatesWith",
          "if (row.seq >= next) return OkStatus();", "", "ledgers.sh"),
-    ]) + table("tools/wisp/cmd_reproduce.cc", [
+    ]) + table("tools/lab/cmd_reproduce.cc", [
         ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",
          "reproduce.sh"),
     ])
 
 
 def reproduced_tables():
-    return table("tools/wisp/reproduce/check_cell.cc", [
+    return table("tools/lab/reproduce/check_cell.cc", [
         ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != Recipe::Catalogue::kPublic", "false",
          "reproduce.sh"),
         ("a-cell-of-any-delta", "CheckGuarantee", "return CheckPrivacyGoal(r.goal, r.training.num_records_public);",
          "return OkStatus();", "reproduce.sh"),
-    ]) + table("tools/wisp/cmd_reproduce.cc", [
+    ]) + table("tools/lab/cmd_reproduce.cc", [
         ("draws-of-private-data", "CheckDeclared", "decodes && !table_.is_public()", "false", "reproduce.sh"),
         ("private-data-uncharged", "CheckDeclared", "table_.is_public() || !any_private || !a_.ledger.empty()", "true",
          "reproduce.sh"),

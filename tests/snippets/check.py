@@ -53,7 +53,7 @@ def is_cmake(text):
 
 class Check:
     def __init__(self):
-        self.commands, self.programs = Commands(ROOT, BUILD / "wisp"), Programs(ROOT, BUILD, WORK)
+        self.commands, self.programs = Commands(ROOT, BUILD), Programs(ROOT, BUILD, WORK)
         self.faults, self.counts, self.excused, self.skipped = 0, {}, set(), []
         self.sources = {file.stem for file in ROOT.glob("tests/**/*.cc")}
         self.paths = {str(file.relative_to(ROOT)) for file in ROOT.glob("tests/**/*")}
@@ -116,12 +116,12 @@ class Check:
     def spans(self, document, text):
         """Yields the commands of the program within a line: `wisp train --epochs 1`."""
         prose = re.sub(r"(?ms)^```.*?^```$", lambda m: "\n" * m[0].count("\n"), text)
-        for match in re.finditer(r"`(wisp (?:[^`\n]|\n(?!\n))*)`", prose):
+        for match in re.finditer(r"`(wisp(?:-lab)? (?:[^`\n]|\n(?!\n))*)`", prose):
             command = " ".join(match[1].split())
             if not re.search(r"\.\.\.|[|<>(]", command):
                 self.count("commands within a line")
                 for words in [command.split()]:
-                    for sentence in self.commands.wisp.faults(words[1:]):
+                    for sentence in self.commands.programs[words[0]].faults(words[1:]):
                         self.fault(document, prose[: match.start()].count("\n") + 1, f"`{command}`: {sentence}")
 
     def names(self, document, text):

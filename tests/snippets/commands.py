@@ -39,7 +39,7 @@ def words_of(text):
                 command.append(word)
 
 
-class Wisp:
+class Program:
     """Returns the program's own list of commands and options."""
 
     def __init__(self, program):
@@ -58,10 +58,10 @@ class Wisp:
         command = ()
         while words and words[0] in self.help(command)[1]:
             command, words = (*command, words[0]), words[1:]
-        name = " ".join(("wisp", *command))
+        name = " ".join((self.program.name, *command))
         options, subcommands = self.help(command)
         if words and subcommands and re.fullmatch(r"[a-z]+", words[0]) and command == ():
-            yield f"there is no command 'wisp {words[0]}'"
+            yield f"there is no command '{self.program.name} {words[0]}'"
             return
         for word in words:
             option = re.match(r"^(--?[A-Za-z][\w-]*)(?:=.*)?$", word)
@@ -70,8 +70,9 @@ class Wisp:
 
 
 class Commands:
-    def __init__(self, root, program):
-        self.root, self.wisp = Path(root), Wisp(program)
+    def __init__(self, root, build):
+        self.root = Path(root)
+        self.programs = {name: Program(Path(build) / name) for name in ("wisp", "wisp-lab")}
         dev = (self.root / "tools/dev").read_text(encoding="utf-8")
         self.dev = set(re.findall(r"(?m)^  (\w+)\)", dev))
 
@@ -101,8 +102,8 @@ class Commands:
             return
         program, rest = words[0], words[1:]
         name = program.removeprefix("ROOT/")
-        if program in ("wisp", "build/release/wisp"):
-            yield from self.wisp.faults(rest)
+        if program.removeprefix("build/release/") in self.programs:
+            yield from self.programs[program.removeprefix("build/release/")].faults(rest)
         elif name == "tools/dev":
             if rest and rest[0] not in self.dev:
                 yield f"tools/dev has no '{rest[0]}'"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Draws the results of `wisp reproduce`: a table in Markdown and a plot in SVG, with Python's standard library alone.
+"""Draws results of `wisp-lab reproduce`: a table in Markdown and a plot in SVG, with Python's standard library alone.
 
     tools/reproduce/draw.py --table phantom-table-2 --results docs/results/phantom-table-2.jsonl \\
         --markdown docs/papers/phantom-table-2.md --svg docs/papers/phantom-table-2.svg
 
 A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest
 recipe count, repeated seeds too; lines of older recipes, or of another model, are left out, by name, on standard error.
-Any numeric field of the lines can be a metric or the plot's field: lines of `wisp bench` need only table, row, column,
-date, device and command beside it.
+Any numeric field of the lines can be a metric or the plot's field: lines of `wisp-lab bench` need only table, row,
+column, date, device and command beside it.
 """
 import argparse
 import json
@@ -248,7 +248,7 @@ def replace_file(path, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", required=True, help="a table of models/reproduce, or a path that ends in .json")
-    parser.add_argument("--results", required=True, help="the lines that wisp reproduce has written")
+    parser.add_argument("--results", required=True, help="the lines that wisp-lab reproduce has written")
     parser.add_argument("--markdown", required=True, help="file to write")
     parser.add_argument("--svg", help="file to write")
     arguments = parser.parse_args()

@@ -1,5 +1,5 @@
 // Options, help and exit codes. The options of single commands are in options_*.cc.
-#include "tools/wisp/command_line.h"
+#include "tools/wisp/program_commands.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -10,61 +10,14 @@
 #include "runtime/core/text.h"
 #include "tools/wisp/option_names.h"
 #include "tools/wisp/options.h"
-#include "tools/wisp/privacy_perplexity.h"
 #include "tools/wisp/recipe/known_words.h"
 
 namespace wisp::tools {
 namespace {
 
-// Flushes standard output, and returns an error if some of it could not be written.
-Status FlushedOutput() {
-  const bool failed_before = std::ferror(stdout) != 0;
-  if (std::fflush(stdout) == 0 && !failed_before) return OkStatus();
-  return IoError("standard output could not be written", failed_before ? "" : std::string(": ") + std::strerror(errno),
-                 ": the output of this command is lost, but its work is done and its charges stay");
-}
-
-// With WISP_EXIT_CODES=c, as Python's package sets it, exit code 3 is split as in the C interface: 3 for data, 5 if the
-// system refused (such as a missing file), and 6 for what this build cannot do.
-int ExitCode(const Status& status) {
-  const bool as_in_c = TellsAsInC();
-  switch (status.code()) {
-    case StatusCode::kOk:
-      return 0;
-    case StatusCode::kInvalidArgument:
-      return 2;
-    case StatusCode::kInvalidData:
-      return 3;
-    case StatusCode::kIo:
-      return as_in_c ? 5 : 3;
-    case StatusCode::kUnsupported:
-      return as_in_c ? 6 : 3;
-    case StatusCode::kPrivacyRefused:
-      return 4;
-    case StatusCode::kCancelled:
-      return 130;
-  }
-  return 1;
-}
-
-// Prints the error, if there is one, and returns the exit code.
-int EndProgram(Status status) {
-  if (const Status printed = FlushedOutput(); status.ok()) status = printed;
-  if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(InProgramWords(status.message())).c_str());
-  return ExitCode(status);
-}
-
-class CommandLine {
+class CommandLine final : public ProgramCommands {
  public:
-  CommandLine()
-      : app_(
-            "wisp: small recommenders that learn privately on the device.\n"
-            "Results go to standard output, progress to standard error.\n"
-            "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a "
-            "fault of the program.",
-            "wisp") {
-    app_.set_version_flag("--version", "wisp " WISP_VERSION);
-    app_.require_subcommand(1);
+  CommandLine() : ProgramCommands("wisp", "small recommenders that learn privately on the device.") {
     AddSynth();
     AddNew();
     AddTrain();
@@ -74,34 +27,11 @@ class CommandLine {
     AddExchange(app_, chosen_, exchange_);
     AddChanged();
     AddPrivacy();
-    AddAudit(app_, chosen_, audit_);
-    AddBench();
     AddClassify(app_, chosen_, classify_);
     AddGenerate(app_, chosen_, generate_);
-    AddReproduce();
     AddLife(app_, chosen_, life_);
     CheckNumbers(app_);
   }
-
-  int Run(int argc, char** argv) {
-    if (const std::string fault = UnknownWord(app_, argc, argv); !fault.empty()) {
-      std::fprintf(stderr, "wisp: %s\n", OneLine(fault).c_str());
-      return 2;
-    }
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) {
-        app_.exit(error);
-        return EndProgram(OkStatus());
-      }
-      std::fprintf(stderr, "wisp: %s\n", Printable(UsageFault(app_, error)).c_str());
-      return 2;
-    }
-    return EndProgram(chosen_.action());
-  }
-
-  CLI::App& app() { return app_; }
 
  private:
   void AddSynth() {
@@ -342,7 +272,6 @@ class CommandLine {
       sub->add_option("--delta", privacy_.delta, "Delta")->required();
     }
     AddPrivacyDecoding(c);
-    AddPrivacyPerplexity(c);
     chosen_.OnCall(epsilon, PrivacyEpsilon, privacy_);
     chosen_.OnCall(calibrate, PrivacyCalibrate, privacy_);
   }
@@ -372,103 +301,6 @@ class CommandLine {
     chosen_.OnCall(c, PrivacyDecoding, privacy_);
   }
 
-  void AddPrivacyPerplexity(CLI::App* privacy) {
-    CLI::App* c = privacy->add_subcommand(
-        "perplexity",
-        "Measure the perplexity of private token sampling against epsilon, on texts that the model did not learn "
-        "from.\n"
-        "  wisp privacy perplexity --model tuned.wisp --base gpt2.wisp --texts dev.txt --draws 100");
-    c->add_option("--model", perplexity_.model, "The decoder to sample from")->required();
-    c->add_option("--adapter", perplexity_.adapter, "An adapter that was trained with it");
-    c->add_option("--base", perplexity_.base, "The unchanged public decoder")->required();
-    c->add_option("--texts", perplexity_.texts, "Texts that neither model learned from; the output is not private")
-        ->required();
-    c->add_option("--record", perplexity_.record, "What one text is: line, paragraph, ... as for wisp evaluate")
-        ->capture_default_str();
-    c->add_option("--max-length", perplexity_.max_length,
-                  "Tokens that are read of each text; 0: as many positions as both models have");
-    AddRepeated(c, "--epsilon", perplexity_.epsilons, "Target; may be given several times")->capture_default_str();
-    c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon pays for")
-        ->check(Within(uint64_t{1}, uint64_t{1} << 40))
-        ->capture_default_str();
-    c->add_option("--delta", perplexity_.delta, "Delta of composition by PLD")->capture_default_str();
-    c->add_option("--temperature", perplexity_.temperature, "Of all laws")
-        ->check(Within(1e-3, 1e3))
-        ->capture_default_str();
-    chosen_.OnCall(c, PrivacyPerplexity, perplexity_);
-  }
-
-  void AddBench() {
-    CLI::App* c =
-        app_.add_subcommand("bench",
-                            "Measure this machine: products, training steps with and without privacy, scoring.\n"
-                            "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what,
-                  "all (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), "
-                  "decoder (a prompt of\n"
-                  "--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
-                  "takes twice the last-level cache, up to a gigabyte), clipping (the time that ghost clipping of the "
-                  "embedding would add\n"
-                  "to a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, "
-                  "by shape),\n"
-                  "panels (weights in panels beside packed ones, on each instruction set) or roof (roofline: bytes\n"
-                  "and operations of each op)")
-        ->capture_default_str();
-    const auto add = [&](const std::string& name, auto& value, const char* help) {
-      return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
-    };
-    add("--model", bench_.model, "score: this model; default: one of the size of ML-1M. decoder: this file");
-    add("--tensors", bench_.tensors,
-        "encoder, decoder: write the results to this safetensors file; for the encoder its weights too");
-    add("--recipe", bench_.recipe, "train, products, roof: use this recipe's model, method, batch and length");
-    add("--threads", bench_.threads, "0: up to 4; ops uses one")->check(ThreadsRange());
-    add("--batch", bench_.batch, "Records per training step")->capture_default_str();
-    add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
-    add("--length", bench_.length, "Positions of a record or a text; sparse has its own")->capture_default_str();
-    add("--inner-width", bench_.inner_width, "Inner width of a feed-forward layer; encoder and sparse have their own")
-        ->check(Within(1, 65536))
-        ->capture_default_str();
-    add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
-    add("--cache", bench_.cache, "decoder: keys and values in f32 or f16")
-        ->check(OneOf({"f32", "f16"}))
-        ->capture_default_str();
-    AddDevice(c, bench_.device);
-    chosen_.OnCall(c, Bench, bench_);
-  }
-
-  void AddReproduce() {
-    CLI::App* c = app_.add_subcommand(
-        "reproduce",
-        "Reproduce a paper's table, cell by cell. Each run appends a line of JSON with its test figures.\n"
-        "If the table declares its data a public benchmark and the number of users confirms that, private runs are\n"
-        "charged to a temporary ledger; on any other data --ledger is needed.\n"
-        "Cells that time steps need no data; those of private sampling need a model and data.\n"
-        "  wisp reproduce phantom-table-2 --list\n"
-        "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
-        "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
-    c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json");
-    c->add_option("--out", reproduce_.out, "File of results; each run appends a line");
-    c->add_option("--cell", reproduce_.cell, "Only this cell, ROW/COLUMN");
-    AddOptional(c, "--seed", reproduce_.seed, "Only this one of the table's seeds");
-    c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
-    c->add_flag("--skip-done", reproduce_.skip_done, "Skip runs that --out already has with the current recipe");
-    c->add_option("--model", reproduce_.model,
-                  "Cells of private sampling: sample from this model, trained without privacy");
-    c->add_option("--ledger", reproduce_.ledger,
-                  "The data set's privacy ledger, for private cells on data that the table does not call public");
-    AddAnchor(c, reproduce_.anchor);
-    c->add_option(
-        "--base", reproduce_.base,
-        "Cells of private sampling: the public model with the same items; untrained, or its data sets declared public");
-    AddRepeated(c, "--public-dataset", reproduce_.public_datasets,
-                "Label of a data set in the base's provenance that is public; may be repeated");
-    c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());
-    AddData(c, reproduce_.data, false);
-    chosen_.OnCall(c, Reproduce, reproduce_);
-  }
-
-  CLI::App app_;
-  Chosen chosen_;
   SynthArguments synth_;
   NewArguments new_;
   TrainArguments train_;
@@ -480,21 +312,12 @@ class CommandLine {
   MergeArguments merge_;
   CompressArguments compress_;
   PrivacyArguments privacy_;
-  PerplexityArguments perplexity_;
-  AuditArguments audit_;
-  BenchArguments bench_;
   ClassifyArguments classify_;
   LifeCommandArguments life_;
-  ReproduceArguments reproduce_;
 };
 
 }  // namespace
 
-int RunCommandLine(int argc, char** argv) { return CommandLine().Run(argc, argv); }
-
-void UseCommandLine(const std::function<void(CLI::App&)>& use) {
-  CommandLine line;
-  use(line.app());
-}
+std::unique_ptr<ProgramCommands> MakeCommands() { return std::make_unique<CommandLine>(); }
 
 }  // namespace wisp::tools

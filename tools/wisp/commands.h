@@ -257,40 +257,6 @@ struct LogArguments {
   uint64_t newest_per_user = 0;
 };
 
-struct AuditArguments {
-  std::string recipe, model, ledger, dataset, method, through = "release";
-  AnchorArguments anchor;
-  DataArguments data;
-  std::optional<double> noise_multiplier, epsilon, clipping_norm, claim, epochs, run_delta;
-  std::optional<uint64_t> steps, reproducible_noise_seed;
-  std::optional<uint32_t> num_records_public, expected_batch;
-  double delta = 1e-5, confidence = 0.95, sampling_probability = 1;
-  uint64_t observations = 2000;
-  uint32_t canaries = 500, users = 400, threads = 0;
-  // Arguments of the audit of decoding.
-  std::string mode = "mixed", mixing;
-  double lambda = 0.1, clip = 1, temperature = 1;
-  uint32_t items = 4, draws = 1;
-};
-
-struct BenchArguments {
-  std::string what = "all", model, tensors, recipe, cache = "f32";
-  std::vector<std::string> given = {};  // options that the command line names, except --what
-  DeviceArguments device;
-  uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
-};
-
-struct ReproduceArguments {
-  std::string table, out, cell, ledger;
-  std::string model, base;  // for decode cells
-  AnchorArguments anchor;
-  std::vector<std::string> public_datasets;
-  DataArguments data;
-  std::optional<uint64_t> seed;
-  bool list = false, skip_done = false;
-  uint32_t threads = 0;
-};
-
 Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
@@ -312,15 +278,9 @@ Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCheck(const PrivacyArguments& arguments, OutputFormat format);
-Status AuditStepCommand(const AuditArguments& arguments, OutputFormat format);
-Status AuditRunCommand(const AuditArguments& arguments, OutputFormat format);
-Status AuditMembershipCommand(const AuditArguments& arguments, OutputFormat format);
-Status AuditDecodingCommand(const AuditArguments& arguments, OutputFormat format);
-Status Bench(const BenchArguments& arguments, OutputFormat format);
 Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format);
 Status ClassifyEvaluate(const ClassifyEvaluateArguments& arguments, OutputFormat format);
 Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat format);
-Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
 Status Report(const ReportArguments& arguments, OutputFormat format);

@@ -1,5 +1,5 @@
 // Helpers by which the files options_*.cc declare options and choose a command. Only these, known_words.h,
-// option_faults.h and command_line.h know CLI11.
+// option_faults.h and program_commands.h know CLI11.
 //
 //   chosen.OnCall(app.add_subcommand("synth", "Make a log."), Synth, arguments);     // after parsing: chosen.action()
 #ifndef WISP_TOOLS_WISP_OPTIONS_H_
@@ -130,7 +130,6 @@ struct LifeCommandArguments {
 };
 
 // Each function adds its command with all options to `app`; parsing fills `arguments`.
-void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
 // Adds convert, export and embed.

@@ -1,4 +1,4 @@
-"""The wheel's program: models of other programs, training from scratch, audits."""
+"""The wheel's program: models of other programs, training fromscratch."""
 
 import json
 import os
@@ -106,15 +106,6 @@ def test_a_decoder_learns_texts_without_a_recipe(tmp_path, decoder):
     assert made["steps"] > 0
 
 
-def test_audits_what_is_claimed():
-    found = wisp.audit("step", method="phantom", noise_multiplier=1, observations=400)
-    assert found["refuted"] is False and 0 < found["mu"]["bound"] < 1
-    refuted = wisp.audit("decoding", mode="anchored", clip=1, claim=0.01)
-    assert refuted["refuted"] is True and refuted["exact"] > 1
-    with pytest.raises(wisp.InvalidArgument, match="wisp audit step has no option '--methods'"):
-        wisp.audit("step", methods="phantom")
-
-
 def test_plans_without_a_ledger():
     steps = numpy.int64(1000)
     epsilon = wisp.run_program("privacy", "epsilon", sigma=numpy.float32(1), q=0.01, steps=steps, delta=1e-5)
@@ -162,7 +153,6 @@ def test_a_missing_file_is_the_error_that_it_is_elsewhere(tmp_path, guests):
         lambda: wisp.train(RECIPE, none, out),
         lambda: wisp.train(RECIPE, guests, out, model=none),
         lambda: wisp.train(RECIPE, guests, tmp_path / "none.wisp" / "m.wisp"),
-        lambda: wisp.audit("membership", model=none, data=guests),
         lambda: wisp.run_program("log", "count", none),
         lambda: wisp.run_program("privacy", ledger=none),
     ]
@@ -251,8 +241,8 @@ def test_the_program_ends_with_the_process_that_started_it(tmp_path, guests):
     assert not is_running(out) and not out.exists()
 
 
-def test_ctrl_c_while_the_program_starts_leaves_nothing_running():
-    mark = f"2000.{os.getpid()}"
+def test_ctrl_c_while_the_program_starts_leaves_nothing_running(tmp_path):
+    mark = 1000000 + os.getpid()
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -263,7 +253,7 @@ def test_ctrl_c_while_the_program_starts_leaves_nothing_running():
         for round_ in range(40):
             signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0005 * round_)
             try:
-                wisp.audit("step", method="phantom", noise_multiplier=mark, observations=20000)
+                wisp.run_program("synth", out=tmp_path / "s.db", users=mark, population="device")
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt as raised:
                 interrupted += 1
@@ -271,7 +261,7 @@ def test_ctrl_c_while_the_program_starts_leaves_nothing_running():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert interrupted > 20 and not is_running(f"noise-multiplier={mark}")
+    assert interrupted > 20 and not is_running(f"users={mark}")
 
 
 def test_what_ends_the_program_is_told_apart(tmp_path, guests, monkeypatch):

@@ -14,7 +14,7 @@ METHODS = [
     (kind, name) for kind in OBJECTS for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))
 ]
 # functions that accept further names
-OPEN = {"audit", "convert", "export", "run_program", "train", "train_classifier", "train_texts"}
+OPEN = {"convert", "export", "run_program", "train", "train_classifier", "train_texts"}
 FUNCTIONS = [name for name in wisp.__all__ if inspect.isfunction(getattr(wisp, name)) and name not in OPEN]
 
 

@@ -41,7 +41,7 @@ from ._life import (
 )
 from ._log import Log
 from ._private import DrawOptions, PrivateGenerator, PrivateRecommender
-from ._program import audit, compress, convert, export, run_program, train, train_classifier
+from ._program import compress, convert, export, run_program, train, train_classifier
 from ._recommender import OpenOptions, Recommender, Session, describe_device, plan_memory
 from ._results import (
     Budget,
@@ -69,7 +69,7 @@ __all__ = [
     "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory",
     "NewItem", "NightReport", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender",
     "Provenance", "Quality", "Rebased", "Recommender", "Session", "Step", "TextInfo", "TextModel", "TrainingMemory",
-    "TrainingReport", "Unsupported", "__version__", "audit", "budget", "catalogue_add", "catalogue_retire",
+    "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire",
     "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "night", "personalise", "plan_life",
     "plan_memory", "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter",
     "run_program", "train", "train_classifier", "train_texts",

@@ -69,7 +69,7 @@ def _text(name: str, value: object) -> str:
 
 
 def arguments_of(words: tuple[object, ...], options: Mapping[str, object]) -> list[str]:
-    """Converts ("audit", "step") and {"noise_multiplier": 1} to the program's arguments."""
+    """Converts ("privacy", "epsilon") and {"noise_multiplier": 1} to the program's arguments."""
     arguments = [_text("a word", word) for word in words]
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")

@@ -1,4 +1,4 @@
-"""Work that the C interface does not offer: models of other programs, training from scratch, audits. The wheel's
+"""Work that the C interface does not offer: models of other programs, training from scratch. The wheel's
 program does it: each call runs it once, as a process of its own (_process.py)."""
 
 from __future__ import annotations
@@ -152,22 +152,6 @@ def train_classifier(
     """
     with _recipe_file(recipe) as path:
         return _made(("classify", "train"), {"recipe": path, "data": data, "out": output}, options, progress)
-
-
-def audit(
-    what: Literal["step", "run", "membership", "decoding"], *, progress: Lines = None, **options: object
-) -> dict[str, Any]:
-    """Attacks training or decoding as they really run, and compares the finding with the claim.
-
-    `refuted` in the result: the claim is wrong, with `confidence`. Not refuted proves nothing. An audit on data with a
-    ledger is charged like training. Options: `wisp audit WHAT --help`, docs/privacy.md.
-    """
-    run = _run(("audit", what), {**options, "json": True}, progress)
-    # A refuted claim is an answer here; other refusals print nothing.
-    if run.code != 0 and not (run.code == 4 and run.printed):
-        run.fail()
-    found: dict[str, Any] = _parsed(run)
-    return found
 
 
 def main() -> NoReturn:

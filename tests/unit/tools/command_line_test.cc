@@ -1,9 +1,10 @@
 // Every option of every command: its value arrives as it was given, or is refused in a sentence that names it.
-#include "tools/wisp/command_line.h"
+#include "tools/wisp/program_commands.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,16 @@ Outcome Parse(CLI::App& app, CLI::Option& option, const Words& words) {
   return outcome;
 }
 
+// Hands the commands of both programs to `use`, one program after the other.
+void ForEachProgram(const std::function<void(CLI::App&)>& use) {
+  for (const auto make : {MakeCommands, MakeLabCommands}) use(make()->app());
+}
+
 // Both ways to write an option: its value after it, or after an equals sign.
 void ForEachValue(const std::function<void(CLI::App&, CLI::Option&, const Words&, const std::string&)>& use,
                   const Words& values, const std::function<bool(const CLI::Option&)>& wanted) {
   size_t seen = 0;
-  UseCommandLine([&](CLI::App& app) {
+  ForEachProgram([&](CLI::App& app) {
     ForEachCommand(app, {}, [&](CLI::App& command, const Words& path) {
       for (CLI::Option* option : command.get_options()) {
         const std::string name = NameOf(*option);
@@ -125,8 +131,8 @@ TEST(CommandLine, NumbersThatOnlyCWouldRead_areRefused) {
 
 // An option that may be given several times takes one value at a time: a word after its value is not a second value.
 TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
-  UseCommandLine([](CLI::App& app) {
-    size_t repeated = 0;
+  size_t repeated = 0;
+  ForEachProgram([&](CLI::App& app) {
     ForEachCommand(app, {}, [&](CLI::App& command, const Words& path) {
       for (CLI::Option* option : command.get_options()) {
         if (option->get_items_expected_max() < 2) continue;
@@ -141,16 +147,16 @@ TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
         }
       }
     });
-    EXPECT_EQ(repeated, 14u);
   });
+  EXPECT_EQ(repeated, 14u);
 }
 
 TEST(CommandLine, ZerosBeforeANumber_areNotOctal) {
-  UseCommandLine([](CLI::App& app) {
-    CLI::Option* users = app.get_subcommand("synth")->get_option("--users");
-    EXPECT_EQ(Parse(app, *users, {"synth", "--users", "010"}).value, "10");
-    EXPECT_EQ(Parse(app, *users, {"synth", "--users", "000"}).value, "0");
-  });
+  const std::unique_ptr<ProgramCommands> commands = MakeCommands();
+  CLI::App& app = commands->app();
+  CLI::Option* users = app.get_subcommand("synth")->get_option("--users");
+  EXPECT_EQ(Parse(app, *users, {"synth", "--users", "010"}).value, "10");
+  EXPECT_EQ(Parse(app, *users, {"synth", "--users", "000"}).value, "0");
 }
 
 }  // namespace

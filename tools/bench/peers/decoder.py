@@ -16,7 +16,7 @@ import sasrec_torch as peer
 from figures import over, shown, spread
 
 WHAT = "decoder"
-TOKENS_IN_TURN = 16  # as in `wisp bench --what decoder`
+TOKENS_IN_TURN = 16  # as in `wisp-lab bench --what decoder`
 # wisp's format, llama.cpp's, and the least cosine of their scores. Both round integers, each in its own way.
 PAIRS = {"floats": (None, "f32", 0.9999), "8-bit": ("--int8", "q8_0", 0.995), "4-bit": ("--int4", "q4_0", 0.9)}
 EXCHANGE = pathlib.Path(__file__).resolve().parents[2] / "exchange"

@@ -1,7 +1,7 @@
 """An encoder of the size that sentence models have, from 128 tokens to its pooled first position, one thread: wisp
 beside others.
 
-The weights, the tokens and what came of them are those that `wisp bench --what encoder --tensors FILE` writes.
+The weights, the tokens and what came of them are those that `wisp-lab bench --what encoder --tensors FILE` writes.
 """
 import json
 import os

@@ -13,7 +13,7 @@ PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-lite
 
 
 def spread(samples):
-    """Computes the spread as `wisp bench` does."""
+    """Computes the spread as `wisp-lab bench` does."""
     ordered, n = sorted(samples), len(samples)
     return {"median": ordered[n // 2], "quartiles": [ordered[n // 4], ordered[n * 3 // 4]]}
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <memory>
 
-#include "tools/wisp/bench/fma_peak.h"
+#include "tools/lab/bench/fma_peak.h"
 
 namespace wisp::bench {
 namespace {

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-SAMPLE_SECONDS = 2e-3  # as in `wisp bench --what products`
+SAMPLE_SECONDS = 2e-3  # as in `wisp-lab bench --what products`
 
 
 def arguments():

@@ -84,7 +84,7 @@ def makers(tensors, folder):
 
 
 def histories(num_items):
-    """Makes histories like `wisp bench`: each differs from the one before in its oldest item."""
+    """Makes histories like `wisp-lab bench`: each differs from the one before in its oldest item."""
     items = numpy.array([[t * 7919 % num_items for t in range(LENGTH)]], dtype=numpy.int64)
     while True:
         items[0, 0] = (items[0, 0] + 1) % num_items

@@ -11,7 +11,7 @@ import torch
 import parity
 import sasrec_torch as peer
 
-NUM_ITEMS, LENGTH = 3416, 200  # those of MovieLens-1M, as in `wisp bench`
+NUM_ITEMS, LENGTH = 3416, 200  # those of MovieLens-1M, as in `wisp-lab bench`
 
 
 class WispError(Exception):
@@ -32,12 +32,12 @@ class Wisp:
     def __init__(self, path, device=()):
         self.path, self.device = path, tuple(device)
 
-    def measured(self, *arguments):
-        """Returns its standard output, its standard error, and the most memory that was resident, in bytes."""
+    def measured(self, *arguments, program=None):
+        """Runs `program`, by default wisp. Returns its standard output, its standard error, and its most resident bytes."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             read, write = os.pipe()
             code = f"import os; os.dup2({write}, 3); os.close({write})\n" + LAUNCHER if write != 3 else LAUNCHER
-            process = subprocess.Popen([sys.executable, "-S", "-c", code, self.path, *map(str, arguments)],
+            process = subprocess.Popen([sys.executable, "-S", "-c", code, program or self.path, *map(str, arguments)],
                                        stdout=out,
                                        stderr=said,
                                        pass_fds=(write, ))
@@ -58,7 +58,7 @@ class Wisp:
         return self.measured(*arguments)[0]
 
     def bench(self, *arguments):
-        return json.loads(self.call("bench", "--json", *arguments, *self.device))
+        return json.loads(self.measured("bench", "--json", *arguments, *self.device, program=self.path + "-lab")[0])
 
 
 class Model:
@@ -96,7 +96,7 @@ def recipe(inner_width, batch, method):
 
 
 class Problem:
-    """Makes records of full length over all items, like `wisp bench`, an untrained model, and a recipe whose one
+    """Makes records of full length over all items, like `wisp-lab bench`, an untrained model, and a recipe whose one
     step takes all of them."""
 
     def __init__(self, wisp, folder, batch, inner_width):

@@ -172,7 +172,7 @@ Status CheckTuning(const std::string& declared) {
 Result<Recipe> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
   if (IsOfClassifier(json))
-    return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
+    return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp-lab audit step");
   return ParseRecipe(path + ":", json);
 }
 
