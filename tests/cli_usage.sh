@@ -95,7 +95,7 @@ json 'j["training"]["threads"] == 4 * '"$(nproc)"' and j["training"]["threads_in
 
 # A command whose output is lost does not exit with 0.
 for words in --version --help "privacy epsilon --sigma 1 --q 0.1 --steps 10 --delta 1e-5"; do
-  expect 3 "standard output could not be written: .*what it charged stays charged" \
+  expect 3 "standard output could not be written: .*its charges stay" \
     sh -c "'$wisp' $words >/dev/full"
 done
 

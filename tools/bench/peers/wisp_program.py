@@ -33,7 +33,7 @@ class Wisp:
         self.path, self.device = path, tuple(device)
 
     def measured(self, *arguments, program=None):
-        """Runs `program`, by default wisp. Returns its standard output, its standard error, and its most resident bytes."""
+        """Runs `program`, by default wisp. Returns its standard output, standard error, and most resident bytes."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             read, write = os.pipe()
             code = f"import os; os.dup2({write}, 3); os.close({write})\n" + LAUNCHER if write != 3 else LAUNCHER
