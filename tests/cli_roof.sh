@@ -5,9 +5,9 @@
 . "$(dirname "$0")/shell.sh"
 
 small=(bench --what roof --length 6 --items 40 --inner-width 16 --threads 1 --json)
-expect 0 "" "$wisp" "${small[@]}" --batch 3
+expect 0 "" "$lab" "${small[@]}" --batch 3
 cp out counted.json
-expect 0 "" "$wisp" "${small[@]}" --batch 6
+expect 0 "" "$lab" "${small[@]}" --batch 6
 cp out twice.json
 python3 - <<'END' || fail "the counts are not those of the model"
 import json
@@ -49,14 +49,14 @@ json '[j["training"][k] for k in ("records", "length", "items")] == [2048, 192, 
 # The counts include the product of one history's state with the table of 3,416 items, width 32.
 json 'j["inference"]["total"]["operations"] > 2 * 3416 * 32 and "score_tiles" in [op["op"] for op in j["inference"]["ops"]]'
 json 'j["inference"]["total"]["operations"] < j["training"]["total"]["operations"] / 2048'
-expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$wisp"
+expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$lab"
 expect 2 "allowed are 1 to 192" "$lab" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193
 expect 2 "is of --what products, roof, train" "$lab" bench --what score --recipe "$root/models/recipes/ml-1m-dp-10.json"
 
 # A device gives the same counts, and is timed as well.
 module=$build/libwisp_cuda_emulator.so
 if grep -q '^WISP_CUDA:BOOL=ON' "$build/CMakeCache.txt" && [ -e "$module" ]; then
-  expect 0 "" "$wisp" "${small[@]}" --batch 3 --repeats 2 --device cuda --device-module "$module"
+  expect 0 "" "$lab" "${small[@]}" --batch 3 --repeats 2 --device cuda --device-module "$module"
   python3 - <<'END' || fail "a device is asked for something else than what is counted without one"
 import json
 counted, timed = json.load(open("counted.json")), json.load(open("out"))

@@ -54,7 +54,7 @@ expect 3 "nowhere.wisp: cannot be opened" "$wisp" inspect nowhere.wisp
 expect 5 "nowhere.wisp: cannot be opened" env WISP_EXIT_CODES=c "$wisp" inspect nowhere.wisp
 expect 3 "its first bytes are others" env WISP_EXIT_CODES=c "$wisp" inspect "$root/README.md"
 expect 3 "nowhere.wisp" "$wisp" classify predict --model nowhere.wisp --text --looks-like-an-option
-expect 2 "the name of a table is needed: .*phantom-table-2" sh -c 'cd "$1" && "$2" reproduce' sh "$root" "$wisp"
+expect 2 "the name of a table is needed: .*phantom-table-2" sh -c 'cd "$1" && "$2" reproduce' sh "$root" "$lab"
 expect 2 "population" "$wisp" synth --out x.db --population martian
 expect 2 "ledger" "$wisp" privacy
 expect 0 "" "$wisp" --version

@@ -128,7 +128,7 @@ class Commands:
         first = re.sub(r"^(?:\w+=\S*\s+)*", "", text.strip()).split()[0]
         return bool(
             first in OTHERS
-            or first == "wisp"
+            or first in ("wisp", "wisp-lab")
             or MADE.match(first)
-            or re.match(r"^(?:build/release/wisp|(?:ROOT/)?(?:tools|tests|ports|build)/\S+)$", first)
+            or re.match(r"^(?:build/release/wisp(?:-lab)?|(?:ROOT/)?(?:tools|tests|ports|build)/\S+)$", first)
         )
