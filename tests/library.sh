@@ -6,10 +6,10 @@ failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # The library prints nothing and ends no process. __assert_fail and abort come only with other libraries' headers.
-# The emulator of a GPU is not part of the library: it ends tests with a sentence.
+# The emulator of a GPU and the main function of tests are not part of the library: they end tests with a sentence.
 for symbol in printf fprintf puts putchar fputs fputc perror exit _exit quick_exit __assert_fail; do
   for archive in "$1"/libwisp_*.a; do
-    [[ $archive == */libwisp_cuda_emulated.a ]] && continue
+    [[ $archive == */libwisp_@(cuda_emulated|test_main).a ]] && continue
     grep -qE " U (${symbol}|__${symbol}_chk)(@|$)" <<<"$(nm -u "$archive" 2>/dev/null)" && fail "$(basename "$archive") calls $symbol"
   done
 done

@@ -5,9 +5,8 @@
 //   session.Add(*model.Find("tea-mint"));
 //   for (const wisp_recommendation& r : session.Recommend(10)) std::cout << model.Name(r.item) << "\n";
 //
-// Everything is inline and calls only the C headers, so a function that is not used needs no symbol. Options and
-// results are their structs; Init makes them. A call that fails throws Error. An exception of a callback ends the call
-// and leaves it.
+// Everything is inline and calls only the C headers: an unused function needs no symbol. Options and results are C's
+// structs; Init makes them. A call that fails throws Error; an exception of a callback ends the call and leaves it.
 #ifndef WISP_PORTS_CPP_WISP_HPP_
 #define WISP_PORTS_CPP_WISP_HPP_
 
@@ -38,8 +37,7 @@ struct Error : std::runtime_error {
   wisp_code code;  // the code that C would have returned
 };
 
-// Converts to any options struct, with its size set and all else zero, the default: `wisp_open_options options =
-// wisp::api::Init();`
+// Converts to any options struct, its size set and the rest default: `wisp_open_options options = wisp::api::Init();`
 struct Init {
   template <class Struct>
   operator Struct() const {  // the struct that is asked for; NOLINT(google-explicit-constructor)
@@ -110,10 +108,9 @@ struct Callback {
 using History = std::span<const int32_t>;          // items, oldest first
 using Ranking = std::vector<wisp_recommendation>;  // best first
 
-struct RecommendOptions {                  // wisp_recommend_options in C++
-  std::span<const int32_t> excluded = {};  // never recommended
-  // if given, only these; an empty span: nothing is recommended
-  std::optional<std::span<const int32_t>> candidates = {};
+struct RecommendOptions {                                   // wisp_recommend_options in C++
+  std::span<const int32_t> excluded = {};                   // never recommended
+  std::optional<std::span<const int32_t>> candidates = {};  // if given, only these, even if there are none
   std::optional<bool> allow_seen = {};  // may items of the history come again? Empty: as the model says
 };
 
@@ -146,8 +143,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
     best.resize(count);
     return best;
   }
-  // Recommend for several histories of at least one item each, with results equal to the bit. Without `threads` no
-  // thread is created.
+  // Recommend for histories of at least one item each, equal to the bit. Without `threads` no thread is created.
   std::vector<Ranking> RecommendBatch(std::span<const History> histories, size_t count,
                                       const RecommendOptions& how = {}, const wisp_batch_options* threads = nullptr) {
     const wisp_recommend_options options = OptionsOf(how);
@@ -207,8 +203,7 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
     return TextModel(wisp_text_open, internal::Terminated(path), &options);
   }
   wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }
-  // empty if the model has none
-  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }
+  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }  // may be empty
   // The vector of a text.
   std::vector<float> Embed(const std::string& text) { return Numbers(wisp_text_embed, text, Info().width); }
   // The probability of each class.
@@ -239,15 +234,13 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
 class Log : public internal::Handle<wisp_log, wisp_log_close> {  // the events of the device
  public:
   using Handle::Handle;
-  // creates it if absent
-  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }
+  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }  // or makes it
   void Append(std::span<const wisp_event> events) {  // all of them or none
     internal::Check(wisp_log_append_all, get(), events.data(), events.size());
   }
   // The user's newest items that the model knows, oldest first.
   std::vector<int32_t> HistoryOf(const Model& model, const std::string& user, size_t most) const {
-    // one more, so that the pointer is not null
-    std::vector<int32_t> items((most = std::min<size_t>(most, 1 << 24)) + 1);
+    std::vector<int32_t> items((most = std::min<size_t>(most, 1 << 24)) + 1);  // never empty: no null pointer
     internal::Check(wisp_log_history, get(), model.get(), internal::Terminated(user), items.data(), &most);
     items.resize(most);
     return items;

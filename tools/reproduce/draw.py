@@ -189,8 +189,9 @@ def conditions(table, groups):
 
 
 def command_of_all(line, results):
-    """The command of a line, for all cells and seeds of the table."""
-    command = re.sub(r" --cell ('([^']|'\\'')*'|\S+)+", "", line.get("command", "not noted"))
+    """The command of a line, for all cells and seeds of the table, as the program of today has it."""
+    command = re.sub(r"^wisp reproduce", "wisp-lab reproduce", line.get("command", "not noted"))
+    command = re.sub(r" --cell ('([^']|'\\'')*'|\S+)+", "", command)
     return re.sub(r" --out \S+", lambda _: f" --out {results} --skip-done", re.sub(r" --seed \d+", "", command))
 
 

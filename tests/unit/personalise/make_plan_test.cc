@@ -130,7 +130,7 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   differs("the number of judgings is 2, asked for is 3", [](PlanToMake& p) { p.request.judgings = 3; });
   differs("the share of records that judge is", [](PlanToMake& p) { p.request.judging_share = 0.5; });
   differs("the time until which events train is 0", [](PlanToMake& p) { p.request.trains_until = 5; });
-  differs("--replace", [](PlanToMake& p) { p.request.runs = 6; });
+  differs("`replace`", [](PlanToMake& p) { p.request.runs = 6; });
   allow_seen_ = true;
   differs("allow_seen of the base is 0, asked for is 1", [](PlanToMake&) {});
   allow_seen_ = false;

@@ -209,7 +209,8 @@ TEST_F(CPersonalise, OptionsThatEndBeforeTheUnit_AreRefused) {
 TEST_F(CPersonalise, UnchargedTuning_IsStated) {
   options_.uncharged_tuning = "rate; batch";
   EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
-  EXPECT_NE(std::string(error_.message).find("uncharged_tuning) has a semicolon"), std::string::npos) << error_.message;
+  EXPECT_NE(std::string(error_.message).find("(`uncharged_tuning`) has a semicolon"), std::string::npos)
+      << error_.message;
   EXPECT_FALSE(std::filesystem::exists(ledger_));
   options_.uncharged_tuning = "learning rate";
   MustRun();

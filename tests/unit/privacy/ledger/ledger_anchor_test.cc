@@ -202,7 +202,7 @@ TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_IsHeldToWhatAnotherBegan) {
 
 TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {
   MustCharge(kOptions, 2);
-  ExpectRefused(options_, "--begin-anchor");
+  ExpectRefused(options_, "`begin` of the anchor");
   EXPECT_FALSE(fs::exists(Path("anchor")));
   options_.begin_anchor = true;
   EXPECT_TRUE(Ledger::Open(Path(), options_).ok());

@@ -146,7 +146,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingJob job = Job(mode);
     job.goal.epsilon.reset();
-    ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon (--epsilon) or a noise multiplier");
+    ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon (`epsilon`) or a noise multiplier");
     job = Job(mode);
     job.goal.delta = 0.01;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
