@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The library as two headers and one translation unit (tools/amalgamate): it is made, compiles without a warning, and
 # gives the results of the library, to the bit. The commands are those of docs/c.md.
-#   tests/amalgamation.sh BUILD_FOLDER        builds what recommends, by g++; the rest is only checked for syntax
-#   tests/amalgamation.sh BUILD_FOLDER --all  also texts and training, clang++, and 64-bit Arm: 8 minutes of a core
+#   tests/amalgamation.sh BUILD_FOLDER        makes it and checks its syntax
+#   tests/amalgamation.sh BUILD_FOLDER --all  builds and runs it too, by g++, clang++, and for 64-bit Arm: 9 minutes of a core
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cpp_fixtures.sh"
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
@@ -66,17 +66,7 @@ int main(int argc, char** argv) {
 }
 C
 
-# The file may have another name than wisp.cc, as the page says.
-cp made/wisp.cc made/renamed.cc
-(cd made && c++ -std=c++20 -O1 -ffp-contract=off "${strict[@]}" -DWISP_AMALGAMATION_FILE='"renamed.cc"' -c renamed.cc -o ../runtime.o) \
-  2>err || fail "renamed: $(head -c 900 err)"
-rm made/renamed.cc
-# The unit needs no other library, and prints nothing.
-nm -u runtime.o >asked
-grep -E ' U (.*(hwy|XNN|xnn|utf8proc|sodium|sqlite3|XXH).*|(__)?(f?printf|f?puts|exit|abort)(_chk)?)$' asked &&
-  fail "these are asked for"
-same runtime wisp-runtime ""
-# Here the rest is only checked for syntax, so that every fast run notices sources whose names collide.
+# Every fast run checks the syntax of the whole unit, and so notices sources whose names collide.
 compiles g++ DWISP_TRAINING nothing -fsyntax-only
 
 # The stand-in for Highway's library finds the same instruction sets, on this processor and on those that qemu shows.
@@ -119,6 +109,16 @@ refused "other/hwy/highway.h does not define HWY_MAJOR" --include other
 [ "${2:-}" = --all ] || { finish; exit; }
 
 cpp_models
+# The file may have another name than wisp.cc, as the page says.
+cp made/wisp.cc made/renamed.cc
+(cd made && c++ -std=c++20 -O1 -ffp-contract=off "${strict[@]}" -DWISP_AMALGAMATION_FILE='"renamed.cc"' -c renamed.cc -o ../runtime.o) \
+  2>err || fail "renamed: $(head -c 900 err)"
+rm made/renamed.cc
+# The unit needs no other library, and prints nothing.
+nm -u runtime.o >asked
+grep -E ' U (.*(hwy|XNN|xnn|utf8proc|sodium|sqlite3|XXH).*|(__)?(f?printf|f?puts|exit|abort)(_chk)?)$' asked &&
+  fail "these are asked for"
+same runtime wisp-runtime ""
 for compiler in g++ clang++; do
   command -v "$compiler" >/dev/null || { echo "without $compiler: it is not installed (Debian: clang)"; continue; }
   [ "$compiler" = g++ ] || { compiles "$compiler" '-c wisp\.cc$' runtime.o && same runtime wisp-runtime ""; }
