@@ -15,7 +15,10 @@ def same(was, now, where=""):
     if isinstance(was, dict):
         for key in was:  # new keys may stand beside it
             assert key in now, (where, key)
-            key in ("created_by", "not_private") or same(was[key], now[key], f"{where}.{key}")
+            if key == "not_private":  # a list of names
+                assert set(was[key]) <= set(now[key]), (where, key, was[key], now[key])
+            elif key != "created_by":
+                same(was[key], now[key], f"{where}.{key}")
     elif isinstance(was, list):
         assert len(was) == len(now), (where, was, now)
         for i, pair in enumerate(zip(was, now)):

@@ -316,7 +316,7 @@ class MadeUpFolder {
   ~MadeUpFolder() {
     if (path_.empty()) return;
     for (const std::string& ledger : {steps(), plan()}) {
-      for (const char* suffix : {"", "-journal", "-wal", "-shm"}) std::remove((ledger + suffix).c_str());
+      for (const char* suffix : {"", "-journal", "-wal", "-shm", "-turn"}) std::remove((ledger + suffix).c_str());
     }
     lock_.reset();
     rmdir(path_.c_str());

@@ -281,6 +281,26 @@ Result<Database> Database::Open(const OpenOptions& options) {
   return database;
 }
 
+namespace {
+
+// SQLite plays a write-ahead log back as soon as it reads the file, or begins one if the file says that it has one. It
+// takes any log that lies beside the file, also one that another program left with an older copy: that would take
+// charges back.
+Status CheckNoWriteAheadLog(const std::string& path, sqlite3* handle) {
+  if (sqlite::HasWriteAheadLog(handle)) {
+    return InvalidData("'", path,
+                       "' has a write-ahead log, which no privacy ledger has: a copy of the file alone would lack the "
+                       "latest charges; if it is a ledger, say PRAGMA journal_mode = DELETE in the sqlite3 program");
+  }
+  const std::string log = std::string(sqlite3_db_filename(handle, "main")) + "-wal";
+  if (sqlite::SizeOf(log) == 0) return OkStatus();
+  return InvalidData("'", OneLine(log),
+                     "' lies beside the ledger, which has no write-ahead log: it is of another program or of an older "
+                     "copy, and reading it could take charges back; remove that file, and the ledger is read as it is");
+}
+
+}  // namespace
+
 Result<Database> Database::OpenBounded(const OpenOptions& options) {
   const std::string& path = options.path;
   if (path.starts_with("file:"))
@@ -297,12 +317,7 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   Database database(path, handle);
   if (code != SQLITE_OK) return database.Error(code);
   WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
-  // Checked before anything is read: SQLite would play the log back, or begin a new one if it is missing.
-  if (sqlite::HasWriteAheadLog(handle)) {
-    return InvalidData("'", path,
-                       "' has a write-ahead log, which no privacy ledger has: a copy of the file alone would lack the "
-                       "latest charges; if it is a ledger, say PRAGMA journal_mode = DELETE in the sqlite3 program");
-  }
+  WISP_RETURN_IF_ERROR(CheckNoWriteAheadLog(path, handle));  // before anything is read
   if (display_only) return OpenReadOnly(std::move(database));
   WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms,
                                      [&](const std::string& bytes) { return CheckWholeLedger(path, bytes).ok(); }));

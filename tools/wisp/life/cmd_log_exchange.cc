@@ -89,7 +89,7 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
     if (users.size() < kUsersAtOnce) break;
     after = users.back().user;
   }
-  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count(a.times_per_second));
   WISP_RETURN_IF_ERROR(out.Commit());
   const Json j = {{"log", a.path},        {"out", a.copy},
                   {"exported", exported}, {"unreadable", count.unreadable},

@@ -203,5 +203,32 @@ TEST_F(LedgerTest, AWriteAheadLogIsRefusedAndLeftAlone) {
   EXPECT_EQ(NumEntries(Path()), 1u);
 }
 
+// A log that another program left with an older copy, after the newest copy was put back over that one.
+TEST_F(LedgerTest, AWriteAheadLogOfAnOlderCopy_TakesNoChargeBack) {
+  Charge(Path(), 1);
+  fs::copy_file(Path(), Path("old"));
+  ASSERT_EQ(InChild([&] {
+              sqlite3* handle = nullptr;
+              sqlite3_open(Path("old").c_str(), &handle);
+              const char* leave = "PRAGMA journal_mode = WAL; VACUUM";
+              _exit(sqlite3_exec(handle, leave, nullptr, nullptr, nullptr) == SQLITE_OK ? 7 : 1);
+            }),
+            7);
+  ASSERT_GT(fs::file_size(Path("old-wal")), 0u);
+  Charge(Path(), 2);
+  fs::copy_file(Path(), Path("old"), fs::copy_options::overwrite_existing);
+  const std::string newest = ReadFile(Path("old")), log = ReadFile(Path("old-wal"));
+  for (const Status& status :
+       {Ledger::Open(Path("old"), kOptions).status(), Ledger::OpenExisting(Path("old")).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidData);
+    EXPECT_NE(status.message().find("lies beside the ledger"), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(ReadFile(Path("old")), newest);
+  EXPECT_EQ(ReadFile(Path("old-wal")), log);
+  fs::remove(Path("old-wal"));
+  fs::remove(Path("old-shm"));
+  EXPECT_EQ(NumEntries(Path("old")), NumEntries(Path()));
+}
+
 }  // namespace
 }  // namespace wisp::privacy::ledger_file_test
