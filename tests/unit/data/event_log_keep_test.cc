@@ -226,20 +226,20 @@ class Reader {
   sqlite3* database_ = nullptr;
 };
 
-// An app's own file has a write-ahead log. There the old bytes stay for as long as another connection reads them.
 // The limit of work goes by the file's bytes, and such a row has ten of them.
 TEST_F(EventLogKeep, RowsOfSmallNumbers_AreCounted) {
   const std::string path = folder_.MakeDatabase(
       "small.db",
       "CREATE TABLE events(user, item, time); WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n "
       "LIMIT 100000) INSERT INTO events SELECT i % 100, i % 2, i % 2 FROM n");
-  const auto log = EventLog::Open(path);
+  const auto log = EventLog::OpenExisting(path);
   ASSERT_TRUE(log.ok()) << log.status().message();
   const auto count = log->Count();
   ASSERT_TRUE(count.ok()) << count.status().message();
   EXPECT_EQ(count->events, 100000u);
 }
 
+// An app's own file has a write-ahead log. There the old bytes stay for as long as another connection reads them.
 TEST_F(EventLogKeep, WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone) {
   const std::string path = folder_.MakeDatabase(
       "app.db", "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, time INTEGER)");
