@@ -25,4 +25,4 @@ def test_the_guide_runs(tmp_path):
     assert len(told) == 3
     assert re.search(r"^for u00003: .+, .+, .+, .+, .+$", told[0], re.M) and "epsilon" in told[0]
     assert re.search(r"364 nights left\nBudget\(epsilon_stated=", told[1])
-    assert "'hit@10'" in told[2] and "refuted: False" in told[2] and told[2].endswith("1.8282402230784391\n")
+    assert "'hit@10'" in told[2] and told[2].endswith("1.8282402230784391\n")
