@@ -182,7 +182,7 @@ def damage():
         ("another-kind-replaced", "StateOfServed", "Accept::kAnyFile", "Accept::kRecommender",
          DAMAGE + "AWholeModelOfAnotherKind*"),
         ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false",
-         DAMAGE + "WhatIsNoModel*"),
+         DAMAGE + "OtherFiles*"),
     ])
 
 

@@ -44,7 +44,8 @@ TEST_P(HuggingFaceFamily, ComputesWhatTransformersDoes) {
 INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
                          ::testing::Values("bert", "sentence", "bert_classes", "electra", "roberta", "roberta_classes",
                                            "distilbert", "distilbert_classes", "gpt2", "llama", "llama_tied", "qwen2",
-                                           "qwen2_window", "mistral", "mistral_window"));
+                                           "qwen2_window", "mistral", "mistral_window"),
+                         [](const auto& info) { return std::string(info.param); });
 
 // Writes the same weights in the forms of other versions: every name passes `rename`, and there are other tensors
 // beside them.
