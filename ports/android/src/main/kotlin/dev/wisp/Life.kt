@@ -205,7 +205,7 @@ object Life {
 
     /**
      * Carries what was learned in [output] over from one base to a new one. Nights must name the new base from then
-    /** on.
+     * on.
      */
     @JvmStatic
     fun rebase(from: String, to: String, output: String): RebaseResult = Native.rebase(from, to, output)
