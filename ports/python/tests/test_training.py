@@ -116,7 +116,8 @@ def test_ctrl_c_stops_the_run(files):
 
 
 def test_other_threads_run_while_it_trains(files):
-    assert ticks_during(lambda: wisp.personalise(**files)) > 20
+    # A call that kept the interpreter would allow one tick or none. On a busy machine there are few.
+    assert ticks_during(lambda: wisp.personalise(**files)) > 3
 
 
 def test_trains_an_adapter(files):
