@@ -8,7 +8,7 @@
 //     evidence  = sum w_t S_t
 //     spread    = W sum w_t M_t + z W sqrt(sum w_t^2) nu / kSquareWeight, at least 0
 //     threshold = z sqrt(nu^2 sum w_t^2 + spread)
-// The same records are evaluated each night, so their errors do not average out over nights: with G_i = sum_t w_t g_it,
+// Each night evaluates the same records, so their errors do not average out over nights: with G_i = sum_t w_t g_it,
 // sum_i G_i^2 <= W sum_t w_t sum_i g_it^2 (Cauchy and Schwarz). Without a gain, sum_i G_i exceeds z sqrt(sum_i G_i^2)
 // with about the probability of z (a self-normalised sum), and the spread is below its bound with the same probability.
 // All of this holds over num_judgings looks: `error` is the probability of ever being wrong. kWorse is the same rule

@@ -6,7 +6,7 @@
 namespace wisp::test {
 
 // Returns the path of a file or folder of the sources, given its path from their root. Only one source knows the
-// checkout's path, so no other is compiled anew for each checkout.
+// checkout's path, so no other unit test is compiled again for each checkout.
 std::string FromSources(const std::string& path);
 
 }  // namespace wisp::test

@@ -313,13 +313,15 @@ KINDS = {
     'xlmr': lambda lines, size: unigram(
         lines,
         size,
-        normalizers.Sequence([precompiled(), normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '▁')]),
+        normalizers.Sequence(
+             [precompiled(), normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '▁')]),
         pre_tokenizers.Metaspace(),
     ),
     'xlmr-bytes': lambda lines, size: unigram(
         lines,
         size,
-        normalizers.Sequence([precompiled(), normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '▁')]),
+        normalizers.Sequence(
+             [precompiled(), normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '▁')]),
         pre_tokenizers.Metaspace(),
         fallback=True,
     ),

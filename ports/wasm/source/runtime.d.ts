@@ -22,5 +22,5 @@ export class Runtime {
   openModel(bytes: ArrayBuffer | ArrayBufferView, options?: OpenOptions): Model;
 }
 
-/** `vectors`: "auto", vectors of 128 bits where the browser has them; "off", the module for browsers from before 2023. */
+/** `vectors`: "auto", vectors of 128 bits if the browser has them; "off", the module for browsers before 2023. */
 export function loadRuntime(options?: { vectors?: "auto" | "off" }): Promise<Runtime>;

@@ -28,7 +28,7 @@
 //   step 3     kCellTable.accept holds a lower bound of exp(-g) for the whole cell: below it, W < p. Otherwise p' is
 //              computed in double precision with |p' - p| <= kError: if w + 2^-m <= p' - kError then W < p; if
 //              w >= p' + kError then W >= p
-// What is still undecided is answered by discrete_gaussian_compare.h in multi-precision for the same W. So every answer
+// The multi-precision code of discrete_gaussian_compare.h decides the rest, for the same W. So every answer
 // is [W < p] itself, the event of probability exactly p, whichever path gave it: prefixes, table and kError affect the
 // time, not the distribution.
 //

@@ -4,8 +4,8 @@ import Foundation
 /// The ledger's progress, stored where restoring files does not restore it. With it, an old copy of the ledger that was
 /// put back is refused. Give it always or never; each ledger has its own.
 public protocol Anchor: AnyObject, Sendable {
-  /// The bytes of the last `write`, or nil if it was never called. Called at least before each charge. A call that needs the
-  /// anchor rethrows what this or `write` throws.
+  /// The bytes of the last `write`, or nil if it was never called. Read at least before each charge. A call that
+  /// needs the anchor rethrows what this or `write` throws.
   func read() throws -> Data?
   /// Replaces the stored bytes by these, 64 at most. They are durable when this returns.
   func write(_ bytes: Data) throws
@@ -52,7 +52,9 @@ final class AnchorBridge {
     Unmanaged<AnchorBridge>.fromOpaque(data).takeUnretainedValue()
   }
 
-  private func read(into bytes: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ length: UnsafeMutablePointer<Int>) -> Int32 {
+  private func read(
+    into bytes: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ length: UnsafeMutablePointer<Int>
+  ) -> Int32 {
     do {
       let kept = try anchor?.read() ?? Data()
       guard kept.count <= capacity else {
