@@ -26,6 +26,9 @@ check_arrows schema 'schema/'
 check_arrows runtime/core 'runtime/core/|kernels/(kernels|device|module/module)\.h$'
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
 check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$'
+# Two factories in runtime/layers choose the kind of a recommending model, and all other code runs any kind.
+while read -r hit; do breach "MakeModelView and MakeGraph choose the kind of a model: $hit"; done < <(
+  sources runtime kernels ports tools | grep -v '^runtime/layers/' | xargs grep -n '^#include "runtime/layers/recommender\.h"')
 core='runtime/core/(date|decimal|fork|hex|reason|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
 check_arrows runtime/sqlite "runtime/sqlite/|$core"
 check_arrows runtime/privacy "runtime/(privacy|sqlite)/|$core"

@@ -33,7 +33,7 @@ struct ModelLists {
   bool allow_seen = false;                  // lists may hold items of the history
   std::span<const int32_t> withheld = {};   // items that no list holds, ascending
   std::span<const int32_t> untrained = {};  // histories are read without these items (runtime/model/history_window.h)
-  bool bias_is_popularity = false;          // the head's bias, if any, was made of item counts (ScoreNewcomer)
+  bool bias_is_popularity = false;          // the head's bias, if any, was made of item counts
 };
 
 // Says if items of the history may be recommended again. Only a call that serves a person may differ from the model.

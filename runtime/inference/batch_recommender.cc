@@ -44,13 +44,13 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *ops));
-  const Recommender graph(a, *ops, {.use = GraphUse::kInference});
+  const std::unique_ptr<const ModelView> graph = MakeModelView(a, *ops, {.use = GraphUse::kInference});
   const size_t rows = options.rows, words = WordsOf(a.num_items);
   const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) +
                           AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
                           AlignedArray<uint64_t>::AllocatedBytes(rows * words) + rows * sizeof(TopK);
   return InferenceMemory{.activations = ThreadsOf(options) *
-                                        (graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kInTurn, 0, kept)),
+                                        (graph->inference_bytes() + graph->cache_bytes(KeptBlocks::kInTurn, 0, kept)),
                          .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
 }
 
@@ -182,7 +182,7 @@ void BatchRecommender::Work(size_t worker) {
 }
 
 void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
-  const Recommender& graph = session_.graph();
+  const ModelView& graph = session_.graph();
   const Weights& weights = session_.weights();
   const size_t d = graph.architecture().width, num_items = graph.architecture().num_items,
                max_length = graph.architecture().max_length;

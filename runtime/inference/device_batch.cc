@@ -11,22 +11,24 @@ size_t DeviceBatch::RowsOf(const Architecture& a, size_t wanted) {
 }
 
 InferenceMemory DeviceBatch::PlanMemory(const Architecture& a, const kernels::Device& device, size_t rows) {
-  const Recommender graph(a, device, {.use = GraphUse::kInference, .max_records = rows});
+  const std::unique_ptr<const ModelView> graph =
+      MakeModelView(a, device, {.use = GraphUse::kInference, .max_records = rows});
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(*device.ops, a.num_items, rows);
-  InferenceMemory memory{.activations = graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kInTurn),
+  InferenceMemory memory{.activations = graph->inference_bytes() + graph->cache_bytes(KeptBlocks::kInTurn),
                          .scores = top.on_device + top.on_host + a.num_items * sizeof(float) + rows * sizeof(Record)};
-  memory.on_device = memory.activations - graph.host_bytes() + top.on_device;
+  memory.on_device = memory.activations - graph->host_bytes() + top.on_device;
   return memory;
 }
 
 DeviceBatch::DeviceBatch(const Session& session, size_t rows)
     : session_(session),
       rows_(rows),
-      graph_(session.architecture(), session.graph().device(),
-             {.use = GraphUse::kInference, .head = session.graph().pack_plan().head_packing(), .max_records = rows}),
-      buffers_(graph_.AllocateForInference()),
-      cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
-      top_(graph_.device(), session.architecture().num_items, rows),
+      graph_(MakeModelView(
+          session.architecture(), session.graph().device(),
+          {.use = GraphUse::kInference, .head = session.graph().pack_plan().head_packing(), .max_records = rows})),
+      buffers_(graph_->AllocateForInference()),
+      cache_(graph_->AllocateCache(KeptBlocks::kInTurn)),
+      top_(graph_->device(), session.architecture().num_items, rows),
       windows_(rows),
       scores_(session.architecture().num_items) {
   records_.reserve(rows);
@@ -40,7 +42,8 @@ void DeviceBatch::MarkTaken(size_t row, std::span<const int32_t> history, const 
 }
 
 void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite) {
-  graph_.device().memory.copy_out(scores_.data(), top_.scores() + row * scores_.size(), scores_.size() * sizeof(float));
+  graph_->device().memory.copy_out(scores_.data(), top_.scores() + row * scores_.size(),
+                                   scores_.size() * sizeof(float));
   const uint32_t* taken = top_.excluded(row);
   TopK top(best);
   top.OfferAll(0, scores_, [taken](size_t id) { return IsMarked(taken, id); });
@@ -50,7 +53,7 @@ void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_
 
 Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                                   Recommendation* best, size_t* found, bool& all_finite) {
-  const size_t rows = histories.size(), max_length = graph_.architecture().max_length;
+  const size_t rows = histories.size(), max_length = graph_->architecture().max_length;
   const size_t count = std::min(options.count, scores_.size());
   records_.clear();
   for (size_t r = 0; r < rows; ++r) {
@@ -60,14 +63,14 @@ Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> hist
     records_.push_back({.inputs = window, .targets = {}});
   }
   RecordContext context{.weights = session_.weights(), .buffers = buffers_, .cache = &cache_};
-  graph_.ScoreRows(session_.weights(), graph_.RepresentTogether(context, records_), rows, top_.scores());
+  graph_->ScoreRows(session_.weights(), graph_->RepresentTogether(context, records_), rows, top_.scores());
   if (count > kernels::kMostTopK) {
     for (size_t r = 0; r < rows; ++r) ChooseOnHost(r, {best + r * options.count, count}, found[r], all_finite);
-    return WaitForDevice(graph_.device());
+    return WaitForDevice(graph_->device());
   }
   top_.SendExcluded(rows);
   top_.Run(rows, count);
-  WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));
+  WISP_RETURN_IF_ERROR(WaitForDevice(graph_->device()));
   for (size_t r = 0; r < rows; ++r) {
     found[r] = top_.best(r).size();
     all_finite = all_finite && top_.all_finite(r);

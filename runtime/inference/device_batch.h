@@ -4,6 +4,7 @@
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,7 @@ class DeviceBatch {
 
   const Session& session_;
   size_t rows_;
-  Recommender graph_;
+  std::unique_ptr<const ModelView> graph_;
   Buffers buffers_;
   KeyValueCache cache_;
   DeviceTop top_;

@@ -19,7 +19,7 @@ namespace {
 }  // namespace
 
 [[gnu::cold]] Status Session::NotFinite() const {
-  return NotFiniteOn(graph_.device(), file_.name(), "the score of an item");
+  return NotFiniteOn(graph_->device(), file_.name(), "the score of an item");
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
@@ -35,7 +35,7 @@ void Session::ScoreTo(std::span<const int32_t> window, float* scores) {
                         .cache = &cache_,
                         .past = ItemsKept(window),
                         .helpers = helpers_.get()};
-  graph_.Score(context, window, scores);
+  graph_->Score(context, window, scores);
   encoded_.assign(window.begin(), window.end());
 }
 
@@ -56,7 +56,7 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
 // The number of items, from the front of the last history, that need not be computed again. The newest item is always
 // computed, because its hidden state is the result.
 size_t Session::ItemsKept(std::span<const int32_t> window) const {
-  if (!graph_.KeepsKeys(encoded_.size(), window.size())) return 0;
+  if (!graph_->KeepsKeys(encoded_.size(), window.size())) return 0;
   const auto differs = std::mismatch(encoded_.begin(), encoded_.end(), window.begin(), window.end() - 1).first;
   return static_cast<size_t>(differs - encoded_.begin());
 }

@@ -27,8 +27,8 @@
 #include "runtime/core/served_list.h"
 #include "runtime/inference/device_top.h"
 #include "runtime/inference/device_weights.h"
+#include "runtime/layers/model_view.h"
 #include "runtime/layers/packed_weights.h"
-#include "runtime/layers/recommender.h"
 #include "runtime/model/history_window.h"
 #include "runtime/model/model_file.h"
 
@@ -118,10 +118,10 @@ class Session {
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
   const ModelFile& file() const { return file_; }
-  const Architecture& architecture() const { return graph_.architecture(); }
-  // The graph and its weights. They live as long as the session; any number of threads may use them with their own
+  const Architecture& architecture() const { return graph_->architecture(); }
+  // The model and its weights. They live as long as the session; any number of threads may use them with their own
   // buffers.
-  const Recommender& graph() const { return graph_; }
+  const ModelView& graph() const { return *graph_; }
   const Weights& weights() const { return weights_.view(); }
   // kInvalidArgument: the message is about the first item that the model does not have.
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
@@ -137,15 +137,15 @@ class Session {
   Session(ModelFile file, const kernels::Device& device, size_t num_threads, const SessionOptions& options);
   static Result<InferenceMemory> PlanOf(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                         const SessionOptions& options);
-  static InferenceMemory MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads,
+  static InferenceMemory MemoryOf(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
                                   kernels::KeptType kept);
   // Computes the scores for users without history, once (session_newcomer.cc).
   Status FindPopular();
-  bool is_host() const { return graph_.device().memory.is_host(); }
+  bool is_host() const { return graph_->device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;
   // The part of a history that the model reads. Valid until the next call.
   std::span<const int32_t> WindowOf(std::span<const int32_t> history) {
-    return HistoryWindow(history, file_.untrained(), graph_.architecture().max_length, window_);
+    return HistoryWindow(history, file_.untrained(), graph_->architecture().max_length, window_);
   }
   // Scores all items after a window of a history. `scores` is where ops write.
   void ScoreTo(std::span<const int32_t> window, float* scores);
@@ -158,7 +158,7 @@ class Session {
                                                         const RecommendOptions& options, size_t count);
 
   ModelFile file_;
-  Recommender graph_;
+  std::unique_ptr<const ModelView> graph_;
   Buffers buffers_;
   KeyValueCache cache_;
   std::unique_ptr<Helpers> helpers_;        // null with one thread

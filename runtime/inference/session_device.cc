@@ -8,13 +8,13 @@ namespace wisp {
 
 Status Session::Arrived() {
   if (is_host()) return OkStatus();
-  Status status = WaitForDevice(graph_.device());
+  Status status = WaitForDevice(graph_->device());
   if (!status.ok()) encoded_.clear();
   return status;
 }
 
 Status Session::ScoreOnDevice(std::span<const int32_t> window, std::span<float> scores) {
-  const kernels::Memory& memory = graph_.device().memory;
+  const kernels::Memory& memory = graph_->device().memory;
   const Gathering gathering(memory);
   ScoreTo(window, top_->scores());
   memory.copy_out(scores.data(), top_->scores(), scores.size_bytes());
@@ -32,7 +32,7 @@ Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const i
                                                                const RecommendOptions& options, size_t count) {
   MarkTaken(history, options);
   {
-    const Gathering gathering(graph_.device().memory);
+    const Gathering gathering(graph_->device().memory);
     top_->SendExcluded(1);
     ScoreTo(WindowOf(history), top_->scores());
     top_->Run(1, count);

@@ -1,17 +1,14 @@
 // A session's scores for users without history: the popularity of items.
 #include "runtime/inference/session.h"
-#include "runtime/layers/newcomer.h"
 
 namespace wisp {
 
 Status Session::FindPopular() {
   if (!popular_.empty()) return OkStatus();
-  const ModelLists rule = file_.lists();
   RecordContext context{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .helpers = helpers_.get()};
   encoded_.clear();
   std::vector<float> popular(scores_.size());
-  ScoreNewcomer(graph_, context, rule.untrained, rule.bias_is_popularity, is_host() ? popular.data() : top_->scores(),
-                popular.data());
+  graph_->ScoreColdStart(context, file_.lists(), is_host() ? popular.data() : top_->scores(), popular.data());
   WISP_RETURN_IF_ERROR(Arrived());
   popular_ = std::move(popular);
   return OkStatus();

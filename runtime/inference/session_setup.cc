@@ -55,13 +55,13 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
 
 Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const SessionOptions& options)
     : file_(std::move(file)),
-      graph_(file_.architecture(), device, InferenceOf(device, file_.architecture(), file_.tensors())),
-      buffers_(graph_.AllocateForInference()),
-      cache_(graph_.AllocateCache(KeptBlocks::kAll, 0, options.kept)),
-      helpers_(graph_.AllocateHelpers(num_threads, options.executor)),
+      graph_(MakeModelView(file_.architecture(), device, InferenceOf(device, file_.architecture(), file_.tensors()))),
+      buffers_(graph_->AllocateForInference()),
+      cache_(graph_->AllocateCache(KeptBlocks::kAll, 0, options.kept)),
+      helpers_(graph_->AllocateHelpers(num_threads, options.executor)),
       tensors_(is_host() ? nullptr
                          : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
-      weights_(graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
+      weights_(*graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
       scores_(file_.architecture().num_items),
       list_(file_.architecture().num_items, file_.lists()),
       top_(is_host() ? nullptr : std::make_unique<DeviceTop>(device, file_.architecture().num_items, 1)) {
@@ -107,11 +107,11 @@ Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const S
                                         const SessionOptions& options) {
   WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
   WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
-  return MemoryOf(Recommender(a, device, InferenceOf(device, a, tensors)), tensors,
+  return MemoryOf(*MakeModelView(a, device, InferenceOf(device, a, tensors)), tensors,
                   device.memory.is_host() ? threads : 1, options.kept);
 }
 
-InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads,
+InferenceMemory Session::MemoryOf(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
                                   kernels::KeptType kept) {
   const Architecture& a = graph.architecture();
   InferenceMemory memory{
@@ -129,7 +129,7 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
 }
 
 InferenceMemory Session::memory() const {
-  InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads(), kept());
+  InferenceMemory memory = MemoryOf(*graph_, file_.tensors(), num_threads(), kept());
   memory.packed_weights = weights_.allocated_bytes();
   memory.scores = scores_.capacity() * sizeof(float) + list_.bytes() + encoded_.capacity() * sizeof(int32_t);
   if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;

@@ -37,9 +37,9 @@ TextBatch::TextBatch(const Session& session, const GraphOptions& graph, const Te
     : session_(session),
       positions_(o.positions == 0 ? session.architecture().max_length : o.positions),
       in_turn_(session.architecture().re_attention == ReAttention::kOn),
-      graph_(session.architecture(), session.graph().device(), graph),
-      buffers_(graph_.AllocateForInference()),
-      helpers_(graph_.AllocateHelpers(o.num_threads == 0 ? DefaultThreads() : o.num_threads, o.executor)),
+      graph_(MakeModelView(session.architecture(), session.graph().device(), graph)),
+      buffers_(graph_->AllocateForInference()),
+      helpers_(graph_->AllocateHelpers(o.num_threads == 0 ? DefaultThreads() : o.num_threads, o.executor)),
       places_(o.places) {
   records_.reserve(o.places);
   grown_.reserve(o.places);
@@ -65,7 +65,7 @@ Status TextBatch::Check(std::span<const Text> texts, std::span<const float> scor
 
 size_t TextBatch::Kept(const Text& text) {
   const std::vector<int32_t>& encoded = places_[text.place].encoded;
-  if (!graph_.KeepsKeys(encoded.size(), text.tokens.size())) return 0;
+  if (!graph_->KeepsKeys(encoded.size(), text.tokens.size())) return 0;
   const auto differs = std::mismatch(encoded.begin(), encoded.end(), text.tokens.begin(), text.tokens.end() - 1).first;
   return static_cast<size_t>(differs - encoded.begin());
 }
@@ -79,7 +79,7 @@ void TextBatch::ScoreAlone(const Text& text, float* scores) {
                         .cache = &place.cache,
                         .past = Kept(text),
                         .helpers = helpers_.get()};
-  graph_.Score(context, text.tokens, scores);
+  graph_->Score(context, text.tokens, scores);
   place.encoded.assign(text.tokens.begin(), text.tokens.end());
 }
 
@@ -94,7 +94,7 @@ void TextBatch::ScoreSome(std::span<const Text> texts, float* scores) {
   }
   RecordContext context{
       .weights = session_.weights(), .buffers = buffers_, .text_B = grown_.data(), .helpers = helpers_.get()};
-  graph_.ScoreTogether(context, records_, scores);
+  graph_->ScoreTogether(context, records_, scores);
   for (const Text& text : texts) places_[text.place].encoded.assign(text.tokens.begin(), text.tokens.end());
 }
 
@@ -103,7 +103,7 @@ Status TextBatch::Score(std::span<const Text> texts, std::span<float> scores) {
   WISP_RETURN_IF_ERROR(Check(texts, scores));
   for (const Text& text : texts) {
     KeyValueCache& cache = places_[text.place].cache;
-    if (cache.positions() == 0) cache = graph_.AllocateCache(KeptBlocks::kAll, positions_, session_.kept());
+    if (cache.positions() == 0) cache = graph_->AllocateCache(KeptBlocks::kAll, positions_, session_.kept());
   }
   const size_t num_items = session_.architecture().num_items;
   for (size_t first = 0; first < texts.size();) {
@@ -122,8 +122,8 @@ Status TextBatch::Score(std::span<const Text> texts, std::span<float> scores) {
 size_t TextBatch::bytes() const {
   const auto used = static_cast<size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& p) { return p.cache.positions() > 0; }));
-  return graph_.inference_bytes() + graph_.helper_bytes(helpers_ == nullptr ? 1 : helpers_->team.size()) +
-         used * graph_.cache_bytes(KeptBlocks::kAll, positions_, session_.kept());
+  return graph_->inference_bytes() + graph_->helper_bytes(helpers_ == nullptr ? 1 : helpers_->team.size()) +
+         used * graph_->cache_bytes(KeptBlocks::kAll, positions_, session_.kept());
 }
 
 }  // namespace wisp

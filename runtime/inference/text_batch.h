@@ -62,7 +62,7 @@ class TextBatch {
   const Session& session_;
   size_t positions_;
   bool in_turn_;  // the model's texts pass one after another
-  Recommender graph_;
+  std::unique_ptr<const ModelView> graph_;
   Buffers buffers_;
   std::unique_ptr<Helpers> helpers_;  // null with one thread
   std::vector<Place> places_;

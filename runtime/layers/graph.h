@@ -49,8 +49,8 @@ struct GraphOptions {
 GraphOptions InferenceOf(const kernels::Device& device, const Architecture& architecture,
                          std::span<const StoredTensor> stored);
 
-// The common part of every graph: parameters, packed matrices and the buffer plan. Recommender and Classifier derive
-// from it. It has no virtual functions, so that an app that only scores does not link the gradients.
+// The common part of every graph: parameters, packed matrices and the buffer plan. ModelView and Classifier derive from
+// it. Forward and Backward are no virtual functions here, so that an app that only scores does not link the gradients.
 class GraphBase {
  public:
   Buffers AllocateForTraining() const {

@@ -3,18 +3,12 @@
 namespace wisp {
 
 Recommender::Recommender(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
-    : GraphBase(a, device, options),
+    : ModelView(a, device, options),
       embedding_(a, parameters_, plan_),
       stack_(a, ops(), parameters_, plan_.max_rows(), plan_),
-      head_(a, parameters_, plan_),
       sampled_head_(a, parameters_, options.num_negatives, plan_),
       sampled_(options.num_negatives > 0),
       is_cosine_(a.head.temperature > 0) {
-  if (options.use == GraphUse::kInference && plan_.max_records > 1) {
-    together_ = plan_.forward.Reserve<float>(plan_.max_records * a.width);
-    last_row_ = plan_.host.Reserve<uint32_t>(plan_.max_records);
-    last_row_on_device_ = plan_.forward.Reserve<uint32_t>(plan_.max_records);
-  }
   if (!is_cosine_) return;
   unit_ = plan_.forward.Reserve<float>(plan_.max_rows() * a.width);
   unit_rstd_ = plan_.forward.Reserve<float>(plan_.max_rows());
@@ -73,51 +67,6 @@ void Recommender::Backward(const RecordContext& context, Batch batch, FactorSink
 
 void Recommender::ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const {
   head_.Replay(context, HeadInput(context), Targets(context, batch), sink);
-}
-
-bool Recommender::KeepsKeys(size_t before, size_t now) const {
-  if (architecture_.attend != Attend::kCausal) return false;
-  return before == now || architecture_.positions == PositionAlignment::kStart;
-}
-
-const float* Recommender::Represent(RecordContext& context, std::span<const int32_t> history) const {
-  const std::span<const int32_t> inputs = history.subspan(context.past);
-  return Encode(context, EnterOne(context, inputs), /*wanted=*/1);
-}
-
-const float* Recommender::RepresentEach(RecordContext& context, std::span<const int32_t> history) const {
-  return Encode(context, EnterOne(context, history), /*wanted=*/0);
-}
-
-void Recommender::Represent(RecordContext& context, Batch batch, float* h_BD) const {
-  for (const Record& record : batch) {
-    device_.memory.copy_out(h_BD, Represent(context, record.inputs), architecture_.width * sizeof(float));
-    h_BD += architecture_.width;
-  }
-}
-
-const float* Recommender::RepresentTogether(RecordContext& context, Batch histories) const {
-  if (histories.size() == 1) return Represent(context, histories[0].inputs);
-  Enter(context, histories);
-  uint32_t *row = context.buffers.host[last_row_], *row_on_device = context.forward(last_row_on_device_);
-  for (size_t b = 0; b < histories.size(); ++b) row[b] = context.records.begin_B[b + 1] - 1;
-  device_.memory.copy_in(row_on_device, row, histories.size() * sizeof(uint32_t));
-  const size_t d = architecture_.width;
-  const float* h = Encode(context, context.forward(inputs_), /*wanted=*/0);
-  float* last = context.forward(together_);
-  ops().copy_rows({.x_RD = h,
-                   .ldx = d,
-                   .from_R = row_on_device,
-                   .y_RD = last,
-                   .ldy = d,
-                   .to_R = nullptr,
-                   .rows = histories.size(),
-                   .d = d});
-  return last;
-}
-
-void Recommender::Score(RecordContext& context, std::span<const int32_t> history, float* scores) const {
-  head_.Score(context, Represent(context, history), scores);
 }
 
 }  // namespace wisp

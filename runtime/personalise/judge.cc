@@ -4,9 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/layers/newcomer.h"
+#include "runtime/layers/model_view.h"
 #include "runtime/layers/packed_weights.h"
-#include "runtime/layers/recommender.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
@@ -24,7 +23,7 @@ constexpr double kMostJudgeNoise = 1e6;
 // Computes one model's gains with one worker's buffers.
 class Reader {
  public:
-  Reader(const Recommender& graph, const Weights& weights, const ModelLists& lists)
+  Reader(const ModelView& graph, const Weights& weights, const ModelLists& lists)
       : graph_(graph),
         lists_(lists),
         buffers_(graph.AllocateForInference()),
@@ -56,11 +55,11 @@ class Reader {
     read_ = 0;
     if (!popular_.empty()) return popular_;
     popular_.resize(scores_.size());
-    ScoreNewcomer(graph_, context_, lists_.untrained, lists_.bias_is_popularity, popular_.data(), popular_.data());
+    graph_.ScoreColdStart(context_, lists_, popular_.data(), popular_.data());
     return popular_;
   }
 
-  const Recommender& graph_;
+  const ModelView& graph_;
   const ModelLists lists_;
   std::vector<int32_t> room_;
   Buffers buffers_;
@@ -152,16 +151,17 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
                               const ParameterSource& candidate, const data::Sequences& judging, const JudgeOptions& o) {
   // Each model is evaluated as it is served; their tables may have different types.
   const auto graph_of = [&](const ParameterSource& source) {
-    return Recommender(architecture, kernels::Device(kernels::BestOps()),
-                       {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, source)});
+    return MakeModelView(
+        architecture, kernels::Device(kernels::BestOps()),
+        {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, source)});
   };
-  const Recommender base_graph = graph_of(base), candidate_graph = graph_of(candidate);
-  const PackedWeights of_base(base_graph, base), of_candidate(candidate_graph, candidate);
+  const std::unique_ptr<const ModelView> base_graph = graph_of(base), candidate_graph = graph_of(candidate);
+  const PackedWeights of_base(*base_graph, base), of_candidate(*candidate_graph, candidate);
   std::vector<GainOnGrid> gains(judging.num_users());
   Workers workers(o.num_threads, o.executor);
   workers.Run([&](size_t worker) {
-    Reader reads_base(base_graph, of_base.view(), o.lists_of_base),
-        reads_candidate(candidate_graph, of_candidate.view(), o.lists_of_candidate);
+    Reader reads_base(*base_graph, of_base.view(), o.lists_of_base),
+        reads_candidate(*candidate_graph, of_candidate.view(), o.lists_of_candidate);
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
       const std::vector<size_t> targets = TargetsOf(record, judging.TimesOf(u), o);

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/layers/recommender.h"
+#include "runtime/core/architecture.h"
+#include "runtime/layers/record.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/noise/random.h"
 

@@ -21,7 +21,7 @@
 
 namespace wisp {
 
-// A pass through a Graph, a Recommender or a Classifier, which must outlive it. Each worker has one. Nothing is
+// A pass through a Graph, or through a graph of one kind, which must outlive it. Each worker has one. Nothing is
 // allocated after construction.
 template <class AnyGraph>
 class RecordPass {

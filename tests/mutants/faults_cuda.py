@@ -329,12 +329,12 @@ def programs():
         ("a-session-of-a-failed-device", "Session::Create", "WISP_RETURN_IF_ERROR(session->Arrived());", "", session),
     ]) + table("runtime/inference/device_batch.cc", [
         ("a-batch-of-a-failed-device", "DeviceBatch::RecommendSome",
-         "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
+         "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_->device()));",
          "top_.Run(rows, count);", batch),
         ("a-batch-forgets-what-was-seen", "DeviceBatch::MarkTaken",
          "TakeUnoffered(history,", "TakeUnoffered({},", batch),
-    ]) + table("runtime/layers/recommender.cc", [
-        ("hidden-states-of-the-next-history", "Recommender::RepresentTogether", "context.records.begin_B[b + 1] - 1",
+    ]) + table("runtime/layers/model_view.cc", [
+        ("hidden-states-of-the-next-history", "ModelView::RepresentTogether", "context.records.begin_B[b + 1] - 1",
          "context.records.begin_B[b]",
          batch),
     ]) + table("runtime/layers/key_value_cache.h", [

@@ -338,9 +338,9 @@ def added():
     ]) + table("runtime/model/history_window.h", [
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
          ADDED + "ListsAreThoseOfTheBase/0"),
-    ]) + table("runtime/layers/newcomer.cc", [
-        ("newcomer-asked-of-untrained-items", "ScoreNewcomer", "num_items - untrained.size()", "num_items",
-         ADDED + "ListsAreThoseOfTheBase/1"),
+    ]) + table("runtime/layers/model_view.cc", [
+        ("newcomer-asked-of-untrained-items", "ModelView::ScoreColdStart", "num_items() - lists.untrained.size()",
+         "num_items()", ADDED + "ListsAreThoseOfTheBase/1"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("batch-reads-untrained-items-alone", "BatchRecommender::Recommend",
          "session_.file().untrained().empty() ? OkStatus()", "true ? OkStatus()",
@@ -348,7 +348,8 @@ def added():
     ]) + table("runtime/train/run/evaluate.cc", [
         ("untrained-items-evaluated-in-histories", "EvaluateSome", "HistoryWindow(c.history, lists.untrained,",
          "HistoryWindow(c.history, {},", ADDED + "EvaluationIsThatOfTheBase/1"),
-        ("counts-forgotten-in-evaluation", "EvaluateSome", "lists.bias_is_popularity", "false",
+        ("counts-forgotten-in-evaluation", "EvaluateSome", "graph.ScoreColdStart(context, lists,",
+         "graph.ScoreColdStart(context, {.untrained = lists.untrained},",
          ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
         ("untrained-items-evaluated-in-lists", "EvaluateModel", "workers, model.lists()",
          "workers, ModelLists{.withheld = model.retired(), .untrained = model.untrained()}",
@@ -402,12 +403,12 @@ def offer():
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("retired-item-drawn", "", "session_->file().lists(),\n", "{},\n",
          OFFER + "RetiredItemsAreNeverDrawn"),
-    ]) + table("runtime/layers/newcomer.cc", [
-        ("newcomer-gets-untrained-counts", "ScoreNewcomer", "bias_is_popularity && bias", "false",
+    ]) + table("runtime/layers/model_view.cc", [
+        ("newcomer-gets-untrained-counts", "ModelView::ScoreColdStart", "lists.bias_is_popularity && bias", "false",
          OFFER + "NoHistory_FollowsTheCounts"),
-        ("newcomer-gets-the-last-answer", "ScoreNewcomer", "mean[i] += weight", "mean[i] = weight",
+        ("newcomer-gets-the-last-answer", "ModelView::ScoreColdStart", "mean[i] += weight", "mean[i] = weight",
          OFFER + "NoHistory_GivesItemsThatAreLikelyAfterAnyItem"),
-        ("catalogue-asked-whole", "ScoreNewcomer", "std::min(known, kMostAsked)", "known",
+        ("catalogue-asked-whole", "ModelView::ScoreColdStart", "std::min(known, kMostAsked)", "known",
          OFFER + "NoHistory_AsksSomeOfManyItems"),
     ]) + table("runtime/inference/session_newcomer.cc", [
         ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",

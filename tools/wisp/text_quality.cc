@@ -14,8 +14,8 @@
 
 namespace wisp::tools {
 
-Result<TextQuality> QualityOf(const Recommender& graph, const ParameterSource& weights,
-                              const text::Tokenizer& tokenizer, std::span<const Record> records, Workers& workers) {
+Result<TextQuality> QualityOf(const ModelView& graph, const ParameterSource& weights, const text::Tokenizer& tokenizer,
+                              std::span<const Record> records, Workers& workers) {
   const LanguageQuality q = EvaluateLanguage(graph, weights, records, workers);
   TextQuality quality{.loss = q.Loss(), .num_texts = records.size(), .num_tokens = q.num_tokens};
   std::vector<int32_t> tokens;
@@ -65,11 +65,11 @@ Status EvaluateTexts(const EvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const TextRecords texts,
                         ReadTextRecords(a.texts, tokenizer, {.unit = unit, .max_length = max_length}));
   const ParameterSource weights(model.tensors());
-  const Recommender graph(
-      architecture, kernels::BestOps(),
-      {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, weights)});
+  const auto graph =
+      MakeModelView(architecture, kernels::BestOps(),
+                    {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, weights)});
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  WISP_ASSIGN_OR_RETURN(const TextQuality quality, QualityOf(graph, weights, tokenizer, texts.records, workers));
+  WISP_ASSIGN_OR_RETURN(const TextQuality quality, QualityOf(*graph, weights, tokenizer, texts.records, workers));
   if (format == OutputFormat::kText) {
     PrintText("%s\n%s\n", InWords(quality).c_str(), kLocalOnly);
     return OkStatus();

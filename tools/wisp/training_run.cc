@@ -305,11 +305,12 @@ Status TrainingRun::Measure(const JobResult& result) {
   const std::vector<StoredTensor> tensors =
       TensorsOf(ParametersOf(recipe_.architecture), base_of_run_, result.weights.data());
   const kernels::Device host(kernels::BestOps());
-  const Recommender graph(recipe_.architecture, host, InferenceOf(host, recipe_.architecture, tensors));
+  const auto graph = MakeModelView(recipe_.architecture, host, InferenceOf(host, recipe_.architecture, tensors));
   Workers workers(a_.threads == 0 ? DefaultThreads() : a_.threads);
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
                         base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
-  WISP_ASSIGN_OR_RETURN(text_quality_, QualityOf(graph, ParameterSource(tensors), tokenizer, texts_.held_out, workers));
+  WISP_ASSIGN_OR_RETURN(text_quality_,
+                        QualityOf(*graph, ParameterSource(tensors), tokenizer, texts_.held_out, workers));
   return OkStatus();
 }
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "runtime/gradients/row_set.h"
-#include "runtime/layers/recommender.h"
+#include "runtime/layers/record.h"
 #include "runtime/privacy/noise/geometric_gaps.h"
 #include "runtime/privacy/noise/random.h"
 

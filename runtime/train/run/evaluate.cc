@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/layers/newcomer.h"
 #include "runtime/layers/packed_weights.h"
 
 namespace wisp {
@@ -14,7 +13,7 @@ struct Partial {
   double hits = 0, ndcg = 0;
 };
 
-Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span<const RankingCase> cases, size_t first,
+Partial EvaluateSome(const ModelView& graph, const Weights& weights, std::span<const RankingCase> cases, size_t first,
                      size_t stride, const ModelLists& lists) {
   const size_t num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
   const Buffers buffers = graph.AllocateForInference();
@@ -31,7 +30,7 @@ Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span
       graph.Score(context, known, scores.data());
     } else if (popular.empty()) {
       popular.resize(num_items);
-      ScoreNewcomer(graph, context, lists.untrained, lists.bias_is_popularity, popular.data(), popular.data());
+      graph.ScoreColdStart(context, lists, popular.data(), popular.data());
     }
     const std::optional<size_t> position = list.PositionOf(c.target, known.empty() ? popular : scores, c.history);
     partial.hits += position ? 1 : 0;
@@ -46,7 +45,7 @@ double Ndcg(std::optional<size_t> position) {
   return position ? 1.0 / std::log2(static_cast<double>(*position) + 2.0) : 0.0;
 }
 
-RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& source,
+RankingQuality EvaluateRanking(const ModelView& graph, const ParameterSource& source,
                                std::span<const RankingCase> cases, Workers& workers, const ModelLists& lists) {
   const PackedWeights weights(graph, source);
   std::vector<Partial> partials(workers.size());
@@ -67,8 +66,9 @@ RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& 
 RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,
                              const kernels::OpTable& ops) {
   const kernels::Device device(ops);
-  const Recommender graph(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
-  return EvaluateRanking(graph, ParameterSource(model.tensors()), cases, workers, model.lists());
+  const auto graph =
+      MakeModelView(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
+  return EvaluateRanking(*graph, ParameterSource(model.tensors()), cases, workers, model.lists());
 }
 
 }  // namespace wisp

@@ -10,7 +10,7 @@
 
 #include "runtime/core/served_list.h"
 #include "runtime/core/threads.h"
-#include "runtime/layers/recommender.h"
+#include "runtime/layers/model_view.h"
 #include "runtime/model/history_window.h"
 #include "runtime/model/model_file.h"
 
@@ -31,8 +31,8 @@ struct RankingQuality {
 double Ndcg(std::optional<size_t> position);
 
 // `weights` are in the flat layout of the graph's architecture, or as a file stores them. `lists` are the model's rules
-// for its lists. A history of untrained items alone gets the cold-start list (ScoreNewcomer).
-RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
+// for its lists. A history of untrained items alone gets the cold-start list (ModelView::ScoreColdStart).
+RankingQuality EvaluateRanking(const ModelView& graph, const ParameterSource& weights,
                                std::span<const RankingCase> cases, Workers& workers, const ModelLists& lists = {});
 
 // The quality of a model's lists as they are served: by its own rules (ModelFile::lists), with its tables and these

@@ -444,8 +444,8 @@ class JobRun {
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const std::vector<StoredTensor> tensors =
         TensorsOf(trainer_->graph().parameters(), job_.training.base, result_.weights.data());
-    const Recommender graph(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
-    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers(),
+    const auto graph = MakeModelView(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
+    return EvaluateRanking(*graph, ParameterSource(tensors), cases, trainer_->workers(),
                            job_.lists ? job_.lists(result_) : ModelLists{});
   }
 

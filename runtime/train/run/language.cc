@@ -12,7 +12,7 @@ constexpr size_t kRowsAtOnce = 64;  // rows of logits: 64 KB a tile
 
 // The buffers of one worker.
 struct Room {
-  explicit Room(const Recommender& graph)
+  explicit Room(const ModelView& graph)
       : buffers(graph.AllocateForInference()), cache(graph.AllocateCache(KeptBlocks::kInTurn)) {}
 
   Buffers buffers;
@@ -22,7 +22,7 @@ struct Room {
 };
 
 // The sum over some rows, whose hidden states are h [targets, D].
-double NatsOfRows(const Recommender& graph, const Weights& weights, Room& room, const float* h,
+double NatsOfRows(const ModelView& graph, const Weights& weights, Room& room, const float* h,
                   std::span<const int32_t> targets) {
   const size_t num_items = graph.architecture().num_items, rows = targets.size();
   std::fill(room.max.begin(), room.max.end(), -std::numeric_limits<float>::infinity());
@@ -46,7 +46,7 @@ double NatsOfRows(const Recommender& graph, const Weights& weights, Room& room, 
   return nats;
 }
 
-double NatsOf(const Recommender& graph, const Weights& weights, Room& room, const Record& record) {
+double NatsOf(const ModelView& graph, const Weights& weights, Room& room, const Record& record) {
   RecordContext context{.weights = weights, .buffers = room.buffers, .cache = &room.cache};
   const float* h = graph.RepresentEach(context, record.inputs);
   double nats = 0;
@@ -68,8 +68,8 @@ std::vector<Record> RecordsOf(const data::TextSequences& texts) {
   return records;
 }
 
-LanguageQuality EvaluateLanguage(const Recommender& graph, const ParameterSource& source,
-                                 std::span<const Record> records, Workers& workers) {
+LanguageQuality EvaluateLanguage(const ModelView& graph, const ParameterSource& source, std::span<const Record> records,
+                                 Workers& workers) {
   const PackedWeights weights(graph, source);
   std::vector<double> nats(records.size());
   workers.Run([&](size_t worker) {

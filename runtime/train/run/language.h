@@ -11,8 +11,8 @@
 
 #include "runtime/core/threads.h"
 #include "runtime/data/texts.h"
+#include "runtime/layers/model_view.h"
 #include "runtime/layers/packed_weights.h"
-#include "runtime/layers/recommender.h"
 
 namespace wisp {
 
@@ -28,8 +28,8 @@ struct LanguageQuality {
 
 // The graph must be one for inference, and every record must have 1 to max_length inputs. The result has the same bits
 // for any number of workers. Local only if the records are private.
-LanguageQuality EvaluateLanguage(const Recommender& graph, const ParameterSource& source,
-                                 std::span<const Record> records, Workers& workers);
+LanguageQuality EvaluateLanguage(const ModelView& graph, const ParameterSource& source, std::span<const Record> records,
+                                 Workers& workers);
 
 }  // namespace wisp
 

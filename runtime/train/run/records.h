@@ -8,7 +8,7 @@
 
 #include "runtime/core/status.h"
 #include "runtime/data/split.h"
-#include "runtime/layers/recommender.h"
+#include "runtime/layers/record.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/run/evaluate.h"
 

@@ -10,6 +10,7 @@
 
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
+#include "runtime/layers/recommender.h"
 #include "runtime/personalise/night.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/train/run/fine_tune.h"

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "runtime/inference/texts.h"
+#include "runtime/layers/recommender.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/tools/hugging_face_test_util.h"

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/model_view.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/train/record_pass.h"
 
@@ -24,47 +25,54 @@ Status Void(const std::string& what, double difference, double tolerance) {
                      Digits(tolerance), ": the measurement is void");
 }
 
-// A graph with its weights packed and its buffers.
+// The scores of all items by the reference ops.
+std::vector<float> ReferenceScores(const Architecture& architecture, const ParameterSource& source,
+                                   std::span<const int32_t> history) {
+  const kernels::OpTable& ops = kernels::ReferenceOps();
+  const auto graph = MakeModelView(architecture, ops,
+                                   {.use = GraphUse::kInference, .head = HeadPackingFor(ops, architecture, source)});
+  const PackedWeights weights(*graph, source);
+  const Buffers buffers = graph->AllocateForInference();
+  const KeyValueCache cache = graph->AllocateCache(KeptBlocks::kInTurn);
+  RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache};
+  std::vector<float> scores(graph->num_items());
+  graph->Score(context, history.last(std::min<size_t>(history.size(), architecture.max_length)), scores.data());
+  return scores;
+}
+
+// A graph for training, with its weights packed and its buffers.
 class Subject {
  public:
-  Subject(const Architecture& architecture, const kernels::OpTable& ops, const ParameterSource& weights, GraphUse use)
-      : graph_(architecture, ops, {.use = use, .head = HeadPackingFor(ops, architecture, weights)}),
-        buffers_(use == GraphUse::kTraining ? graph_.AllocateForTraining() : graph_.AllocateForInference()),
-        cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
-        weights_(graph_, weights),
-        context_{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_} {}
+  Subject(const Architecture& architecture, const kernels::OpTable& ops, const ParameterSource& weights)
+      : graph_(MakeGraph(architecture, ops, {.head = HeadPackingFor(ops, architecture, weights)})),
+        buffers_(graph_->AllocateForTraining()),
+        weights_(graph_->base(), weights),
+        context_{.weights = weights_.view(), .buffers = buffers_} {}
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
-
-  std::vector<float> Scores(std::span<const int32_t> history) {
-    std::vector<float> scores(graph_.architecture().num_items);
-    graph_.Score(context_, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)),
-                 scores.data());
-    return scores;
-  }
 
   // Returns the mean over the record's positions, all of which have a target.
   double Loss(const Record& record) {
     const RecordOptions options{.target_weight = 1.0f / static_cast<float>(record.targets.size())};
     context_.options_B = &options;
     double loss = 0;
-    graph_.Forward(context_, {&record, 1}, &loss);
+    graph_->Forward(context_, {&record, 1}, &loss);
     return loss;
   }
 
   std::vector<float> Gradient(const Record& record) {
-    const std::vector<ParameterSpec>& parameters = graph_.parameters();
+    const std::vector<ParameterSpec>& parameters = graph_->parameters();
     const TrainedSet trained(parameters, [](const ParameterSpec& p) { return p.trained; });
-    FloatGradientSum sum(graph_.ops(), trained.size(), /*num_workers=*/1);
+    FloatGradientSum sum(graph_->ops(), trained.size(), /*num_workers=*/1);
     sum.Clear();
-    PhantomGradients gradients(graph_.ops(),
+    PhantomGradients gradients(graph_->ops(),
                                {.parameters = parameters,
                                 .trained = trained,
-                                .head_parameter = graph_.head_parameter(),
-                                .max_rows = graph_.architecture().max_length,
+                                .head_parameter = graph_->head_parameter(),
+                                .max_rows = graph_->architecture().max_length,
                                 .worker = 0},
                                {}, sum);
-    RecordPass pass(graph_);
+    RecordPass pass(*graph_);
     pass.Push(record, {.target_weight = 1.0f / static_cast<float>(record.targets.size())});
     pass.Run(context_, gradients);
     std::vector<float> flat(FlatSize(parameters), 0.0f);
@@ -73,9 +81,8 @@ class Subject {
   }
 
  private:
-  Recommender graph_;
+  std::unique_ptr<const Graph> graph_;
   Buffers buffers_;
-  KeyValueCache cache_;
   PackedWeights weights_;
   RecordContext context_;
 };
@@ -98,8 +105,7 @@ Status CheckNear(const std::string& what, std::span<const float> actual, std::sp
 
 Status CheckScores(const std::string& what, Session& session, std::span<const int32_t> history, double tolerance) {
   const ParameterSource weights(session.file().tensors());
-  const auto expected =
-      Subject(session.architecture(), kernels::ReferenceOps(), weights, GraphUse::kInference).Scores(history);
+  const std::vector<float> expected = ReferenceScores(session.architecture(), weights, history);
   std::vector<float> scores(expected.size());
   WISP_RETURN_IF_ERROR(session.Score(history, scores));
   WISP_RETURN_IF_ERROR(CheckNear(what, scores, expected, tolerance));
@@ -110,8 +116,8 @@ Status CheckScores(const std::string& what, Session& session, std::span<const in
 }
 
 Status CheckGradient(const BenchProblem& p) {
-  Subject subject(p.architecture, kernels::BestOps(), p.weights.data(), GraphUse::kTraining);
-  Subject reference(p.architecture, kernels::ReferenceOps(), p.weights.data(), GraphUse::kTraining);
+  Subject subject(p.architecture, kernels::BestOps(), p.weights.data());
+  Subject reference(p.architecture, kernels::ReferenceOps(), p.weights.data());
   const float loss = static_cast<float>(subject.Loss(p.records[0])),
               expected = static_cast<float>(reference.Loss(p.records[0]));
   WISP_RETURN_IF_ERROR(CheckNear("the loss of a record", {&loss, 1}, {&expected, 1}, kTolerance));
@@ -120,7 +126,7 @@ Status CheckGradient(const BenchProblem& p) {
 }
 
 Status CheckFirstLoss(const BenchProblem& p, const StepReport& first) {
-  Subject subject(p.architecture, kernels::BestOps(), p.weights.data(), GraphUse::kTraining);
+  Subject subject(p.architecture, kernels::BestOps(), p.weights.data());
   double sum = 0;
   for (const Record& record : p.records) sum += subject.Loss(record);
   const float expected = static_cast<float>(sum / static_cast<double>(p.records.size())),

@@ -11,7 +11,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/layers/packed_weights.h"
-#include "runtime/layers/recommender.h"
+#include "runtime/layers/model_view.h"
 #include "tools/lab/bench/bench_parts.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/output.h"
@@ -111,17 +111,17 @@ class RoofBench {
   Result<Json> CountInference() {
     CountingDevice counting(inner(), roofs_);
     const kernels::Device device = counting.device();
-    const Recommender graph(s_.architecture, device, {.use = GraphUse::kInference});
+    const auto graph = MakeModelView(s_.architecture, device, {.use = GraphUse::kInference});
     AlignedArray<float> flat(problem_.weights.size(), device.memory);
     device.memory.copy_in(flat.data(), problem_.weights.data(), problem_.weights.size() * sizeof(float));
-    const PackedWeights packed(graph, flat.data());
-    const Buffers buffers = graph.AllocateForInference();
-    KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
+    const PackedWeights packed(*graph, flat.data());
+    const Buffers buffers = graph->AllocateForInference();
+    KeyValueCache cache = graph->AllocateCache(KeptBlocks::kAll);
     const AlignedArray<float> scores(s_.architecture.num_items, device.memory);
     std::vector<float> on_host(s_.architecture.num_items);
     RecordContext context{.weights = packed.view(), .buffers = buffers, .cache = &cache};
     WISP_ASSIGN_OR_RETURN(Json j, Sample(counting, [&] {
-                            graph.Score(context, problem_.records[0].inputs, scores.data());
+                            graph->Score(context, problem_.records[0].inputs, scores.data());
                             device.memory.copy_out(on_host.data(), scores.data(), on_host.size() * sizeof(float));
                             return OkStatus();
                           }));

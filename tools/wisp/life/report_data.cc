@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "runtime/layers/recommender.h"
 #include "runtime/personalise/night.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
