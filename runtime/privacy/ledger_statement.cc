@@ -119,11 +119,11 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   for (const LedgerEntry& entry : state.entries) {
     all.Add(entry.mechanism, entry.noise, entry.loss_slack);
     OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
-    if (entry.mechanism.is_gaussian()) {
-      s.charges_without_record += entry.record ? 0 : 1;
-    } else {
+    if (entry.mechanism.is_draw()) {
       draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
       drawn.Add(entry);
+    } else {
+      s.charges_without_record += entry.record ? 0 : 1;
     }
     if (std::find(runs.begin(), runs.end(), entry.run) == runs.end()) runs.push_back(entry.run);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/privacy/accounting/mechanism_kind.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/core/temporary_folder.h"
@@ -23,31 +24,29 @@ bool Held(const Status& status) {
   return status.ok();
 }
 
+// A text is read to a mechanism that writes the same text, or refused with a sentence.
+void ReadMechanism(std::string_view text) {
+  const auto read = Mechanism::FromText(text);
+  if (!Held(read.status())) return;
+  const auto again = Mechanism::FromText(read->ToText());
+  fuzz::Require(again.ok() && *again == *read && again->ToText() == read->ToText(), "a mechanism's text reads back");
+}
+
 std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
-  const uint8_t kind = input.Byte();
-  const auto first = input.Number<double>(), second = input.Number<double>();
-  const uint64_t steps = kind & 0x80 ? input.Number<uint64_t>() : input.Byte();
-  Result<Mechanism> made = Mechanism::Gaussian({.noise_multiplier = first, .count = steps});
-  switch (kind % 5) {
-    case 1:
-      made = Mechanism::PoissonSubsampledGaussian(
-          {.noise_multiplier = first, .sampling_probability = second, .steps = steps});
-      break;
-    case 2:
-      made = Mechanism::RandomisedResponse({.support = input.Number<uint16_t>(), .lambda = second, .count = steps});
-      break;
-    case 3:
-      made = Mechanism::NonUniformResponse({.min_probability = first, .lambda = second, .count = steps});
-      break;
-    case 4:
-      made = Mechanism::BoundedRange({.range = first, .count = steps});
-      break;
-    default:
-      break;
+  const uint8_t choice = input.Byte();
+  const MechanismKind& kind = *MechanismKinds()[choice % MechanismKinds().size()];
+  Mechanism::Values values = {};
+  for (size_t i = 0; i < values.size() && kind.parameters[i].name != nullptr; ++i) {
+    values[i] = kind.parameters[i].is_whole ? input.Number<uint16_t>() : input.Number<double>();
   }
+  const uint64_t steps = choice & 0x80 ? input.Number<uint64_t>() : input.Byte();
+  const auto made = Mechanism::Make(kind, values, steps, Adjacency::kAddRemove);
   if (!Held(made.status())) return std::nullopt;
   const auto read = Mechanism::FromText(made->ToText());
   fuzz::Require(read.ok() && *read == *made, "a mechanism's text reads back");
+  std::string text = made->ToText();
+  text[input.Byte() % text.size()] = static_cast<char>(input.Byte());
+  ReadMechanism(text);
   return *made;
 }
 

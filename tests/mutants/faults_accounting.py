@@ -18,10 +18,29 @@ AUDIT = "audit_test:"
 
 
 def pld():
-    return table("runtime/privacy/accounting/pld.cc", [
+    return table("runtime/privacy/accounting/kinds/gaussian.cc", [
         ("pld-directions-swapped", "Between", "const double p = remove ? with : without, q = remove ? without : with;",
          "const double p = remove ? without : with, q = remove ? with : without;",
          PLD + "EachDirectionEqualsIndependentComputation"),
+        ("gaussians-cost-once", "OneGaussian", "m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps()))",
+         "m.noise_multiplier()",
+         PLD + "PlainGaussianEqualsAnalyticGaussian"),
+        ("rdp-of-one-step", "GaussianRdp", "steps * std::max(0.0, LogMoment(q, s, order))",
+         "std::max(0.0, LogMoment(q, s, order))",
+         "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
+        ("sampling-under-any-adjacency", "CheckSampling", "m.adjacency() == Adjacency::kAddRemove", "true",
+         "accountant_test:Accountants.PairingsWithoutProofAreRefused"),
+    ]) + table("runtime/privacy/accounting/kinds/bounded_range.cc", [
+        ("bounded-range-too-cheap", "BoundedRangeRdp",
+         "std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)))", "simple / 2",
+         DRAWS + "Rdp.BoundedRangeIsTheSupremumOfTheFamily"),
+    ]) + table("runtime/privacy/accounting/kinds/response.cc", [
+        ("response-with-less-loss", "ResponseLattice", "lambda + m}", "lambda}",
+         DRAWS + "Response.PairDominatesEveryDrawAndSomeDrawReachesIt"),
+        ("draws-rounded-down", "ResponseRoundedUp", "lambda = UpToPower(m.lambda(), per_octave)",
+         "lambda = m.lambda() * m.lambda() / UpToPower(m.lambda(), per_octave)",
+         DRAWS + "Response.ManyKindsAreRoundedUp"),
+    ]) + table("runtime/privacy/accounting/pld.cc", [
         ("pld-rounds-down", "ConnectTheDots", "m.excess / spread + kSplitAllowance * m.p", "0.99 * m.excess / spread",
          PLD + "OneStepIsNeverBelowTheDefinition"),
         ("pld-tail-lost", "ConnectTheDots", "pld.infinity = pair.Between(high, kInfinity).p + 1e-22;",
@@ -35,11 +54,8 @@ def pld():
          DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
         ("pld-regrid-rounds-down", "Regrid", "out.mass[index + 1] += upper;", "out.mass[index] += upper;",
          DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
-    ]) + table("runtime/privacy/accounting/pld_response.cc", [
         ("pld-trimmed-tail-lost", "TrimTails", "pld.infinity += above;", "",
          DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
-        ("response-with-less-loss", "ResponseLattice", "lambda + m}", "lambda}",
-         DRAWS + "Response.PairDominatesEveryDrawAndSomeDrawReachesIt"),
     ]) + table("runtime/privacy/accounting/pld_compose.cc", [
         ("rounding-bound-0", "", "constexpr double kTransformConstant = 4;", "constexpr double kTransformConstant = 0;",
          ROUNDING + "OneTransformCostsItsForwardAndItsInverseError"),
@@ -78,26 +94,16 @@ def accountants():
          PLD + "EpsilonEqualsIndependentComputation"),
         ("steps-of-the-longer-run", "Merge", "same->steps() + m.steps()", "std::max(same->steps(), m.steps())",
          PLD + "HalvesTogetherCostTheWhole"),
-        ("gaussians-cost-once", "DiscretiseAll", "m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps()))",
-         "m.noise_multiplier()",
-         PLD + "PlainGaussianEqualsAnalyticGaussian"),
         ("pure-of-one-draw", "PureEpsilon", "sum += static_cast<double>(m.steps()) * m.PureEpsilonOfStep()",
          "sum += m.PureEpsilonOfStep()", DRAWS + "Accountants.*"),
-        ("draws-rounded-down", "RoundedUp", "std::ceil(std::log2(value) * per_octave)",
-         "std::floor(std::log2(value) * per_octave)",
-         DRAWS + "Response.ManyKindsAreRoundedUp"),
     ]) + table("runtime/privacy/accounting/rdp.cc", [
         ("rdp-conversion-too-low", "RdpEpsilonAtOrders", "total + std::log1p(-1 / a)", "total + 2 * std::log1p(-1 / a)",
          "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
-        ("rdp-of-one-step", "Rdp", "steps * std::max(0.0, LogMoment(q, s, order))",
-         "std::max(0.0, LogMoment(q, s, order))",
-         "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
-        ("sampling-under-any-adjacency", "CheckAccountable",
-         "m.adjacency() != Adjacency::kAddRemove && m.sampling_probability() < 1", "false",
+        ("proofs-not-asked-for", "CheckAccountable", "m.kind().check != nullptr", "false",
          "accountant_test:Accountants.PairingsWithoutProofAreRefused"),
-        ("bounded-range-too-cheap", "BoundedRangeRdp",
-         "std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)))", "simple / 2",
-         DRAWS + "Rdp.BoundedRangeIsTheSupremumOfTheFamily"),
+    ]) + table("runtime/privacy/accounting/mechanism.cc", [
+        ("parameter-without-limits", "Mechanism::Make", "values[i] >= p.least && values[i] <= p.most", "true",
+         "mechanism_test:MechanismKinds.ValuesOutsideOfTheirLimits_AreRefused"),
     ]) + table("runtime/privacy/accounting/calibration.cc", [
         ("calibration-ends-above-its-target", "CalibrateNoise", "(middle.epsilon > target ? low : high) = middle;",
          "(middle.epsilon > 1.01 * target ? low : high) = middle;",

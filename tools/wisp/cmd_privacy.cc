@@ -112,7 +112,7 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const double pure, privacy::PureEpsilon(spent));
   WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
-  const bool mixed = draws.kind() == privacy::Mechanism::Kind::kRandomisedResponse;
+  const bool mixed = draws.word() == "randomised_response";
   double strength = draws.lambda();
   if (!mixed) {
     WISP_ASSIGN_OR_RETURN(strength, ClipOf(a, draws));

@@ -134,7 +134,7 @@ Status PrivateDraws::WarnOfOtherLifetime(const DrawSetup& setup) const {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger_->Entries());
   if (plans.empty() || entries.empty() || plans.back().mechanisms.size() != 1) return OkStatus();
   const privacy::Mechanism planned = plans.back().mechanisms.front().mechanism;
-  if (planned.is_gaussian() || planned.DiffersInStepsOnly(one)) return OkStatus();
+  if (!planned.is_draw() || planned.DiffersInStepsOnly(one)) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const uint64_t left, LeftOf(planned));
   if (left == 0) return OkStatus();
   const std::string lifetime = std::to_string(planned.steps());

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/privacy/accounting/mechanism_kind.h"
 #include "runtime/privacy/accounting/pld.h"
 
 namespace wisp::privacy {
@@ -23,12 +24,10 @@ constexpr double kCoarsePoints = 4096;
 constexpr double kSmallestStep = 1e-30;
 // The losses of one step are not discretised on more points than this.
 constexpr double kMostStepPoints = 1 << 22;
-// With losses of hundreds and more per step only the pure figure is useful, and the arithmetic would overflow.
-constexpr double kSmallestNoise = 0.03, kLargestLoss = 500;
 constexpr ptrdiff_t kMostKinds = 24;
 
 // A mechanism that costs nothing has no losses to put on a grid.
-bool Costs(const Mechanism& m) { return m.is_gaussian() || m.PureEpsilonOfStep() > 0; }
+bool Costs(const Mechanism& m) { return m.PureEpsilonOfStep() > 0; }
 
 std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
   std::vector<Mechanism> merged;
@@ -47,46 +46,27 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
   return merged;
 }
 
-// The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response
-// has H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and
-// falls with u. A bounded range is bounded by any larger one.
-Mechanism RoundedUp(const Mechanism& m, double per_octave) {
-  const auto up = [&](double value) {
-    return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13);
-  };
-  if (m.kind() == Mechanism::Kind::kBoundedRange) {
-    const auto rounded =
-        Mechanism::BoundedRange({.range = up(m.range()), .count = m.steps(), .adjacency = m.adjacency()});
-    return rounded.ok() ? *rounded : m;
-  }
-  if (m.kind() == Mechanism::Kind::kRandomisedResponse) {
-    const double lambda = up(m.lambda());
-    const auto rounded = Mechanism::NonUniformResponse({.min_probability = 1 / up(1 / m.min_probability()),
-                                                        .lambda = lambda < 1 ? lambda : m.lambda(),
-                                                        .count = m.steps(),
-                                                        .adjacency = m.adjacency()});
-    return rounded.ok() ? *rounded : m;
-  }
-  return m;
-}
-
 // Every length of candidate lists makes another kind of draw. Beyond kMostKinds the parameters are rounded up until
 // there are few kinds.
 std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
   const auto few = [](const std::vector<Mechanism>& list) {
-    return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_gaussian(); }) <= kMostKinds;
+    return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return m.is_draw(); }) <= kMostKinds;
   };
   const std::vector<Mechanism> exact = merged;
   for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
     std::vector<Mechanism> rounded;
     rounded.reserve(exact.size());
-    for (const Mechanism& m : exact) rounded.push_back(RoundedUp(m, per_octave));
+    for (const Mechanism& m : exact) {
+      rounded.push_back(m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
+    }
     merged = Merge(rounded);
   }
   return merged;
 }
 
-bool PlainGaussian(const Mechanism& m) { return m.is_gaussian() && m.sampling_probability() == 1; }
+std::optional<Mechanism> AsOneStep(const Mechanism& m) {
+  return m.kind().as_one_step ? m.kind().as_one_step(m) : std::nullopt;
+}
 
 // A mechanism in a composition: a single step, or all its steps already composed.
 struct PartToCompose {
@@ -97,12 +77,9 @@ struct PartToCompose {
 std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Direction direction, double step) {
   std::vector<PldPower> terms;
   for (const auto& [m, composed] : parts) {
-    // The steps of a plain Gaussian are one Gaussian with less noise, so no power is needed.
     if (composed) {
       terms.push_back({Regrid(*composed, step), 1});
-    } else if (PlainGaussian(m)) {
-      const auto once = Mechanism::Gaussian(
-          {.noise_multiplier = m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14)});
+    } else if (const auto once = AsOneStep(m)) {
       terms.push_back({Discretise(*once, direction, step), 1});
     } else {
       terms.push_back({Discretise(m, direction, step), m.steps()});
@@ -114,8 +91,8 @@ std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Dir
 DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction direction, const GridPoints& points) {
   double widest = 0;
   for (const auto& [m, composed] : parts) {
-    const LossRange range = RangeOf(m, direction);
-    const double width = (range.high - range.low) * (PlainGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
+    const LossRange range = m.kind().range(m, direction);
+    const double width = (range.high - range.low) * (AsOneStep(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
     widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
   }
   const double coarse = std::max(kSmallestStep, widest / kCoarsePoints);
@@ -132,9 +109,9 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
   std::vector<PartToCompose> parts;
   for (const Mechanism& m : mechanisms) {
     parts.push_back({m});
-    if (m.is_gaussian()) continue;
-    if (m.kind() == Mechanism::Kind::kRandomisedResponse && WorthALattice(m)) {
-      parts.back().composed = ResponseLattice(m);
+    if (!m.is_draw()) continue;
+    if (auto alone = m.kind().compose_alone ? m.kind().compose_alone(m) : std::nullopt) {
+      parts.back().composed = std::move(alone);
     } else {
       DiscretePld composed = ComposeParts({parts.back()}, direction, points);
       TrimTails(composed, composed.infinity);  // the rounding error, which fills the whole circle
@@ -149,26 +126,21 @@ template <class F>
 double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, const GridPoints& points, F&& figure) {
   const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
   if (merged.empty()) return known;
-  for (const Mechanism& m : merged) {
-    if (m.is_gaussian()
-            ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise
-            : m.PureEpsilonOfStep() > kLargestLoss) {
-      return known;
-    }
-  }
-  const bool symmetric = std::all_of(merged.begin(), merged.end(),
-                                     [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
+  const auto all = [&](bool (*MechanismKind::*holds)(const Mechanism&)) {
+    return std::all_of(merged.begin(), merged.end(), [&](const Mechanism& m) { return (m.kind().*holds)(m); });
+  };
+  if (!all(&MechanismKind::fits_grid)) return known;
   const double remove = figure(ComposeDirection(merged, Direction::kRemove, points));
-  if (symmetric) return std::min(known, remove);
+  if (all(&MechanismKind::is_symmetric)) return std::min(known, remove);
   return std::min(known, std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points))));
 }
 
-// True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range draw (pld.cc) pays for the
-// worst t at every epsilon at once: its losses have variance eta^2 / 3, where each member's have at most eta^2 / 4. RDP
-// adds up the members' own, so it may be below. It may also be below if draws are rounded up to few kinds, or are so
-// many that the transform's rounding exceeds delta.
+// True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range draw (kinds/bounded_range.cc)
+// pays for the worst t at every epsilon at once: its losses have variance eta^2 / 3, where each member's have at most
+// eta^2 / 4. RDP adds up the members' own, so it may be below. It may also be below if draws are rounded up to few
+// kinds, or are so many that the transform's rounding exceeds delta.
 bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
-  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
+  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return m.is_draw(); });
 }
 
 // A figure with everything that it depends on.

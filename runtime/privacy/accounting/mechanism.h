@@ -8,6 +8,8 @@
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTING_MECHANISM_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_MECHANISM_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -49,20 +51,18 @@ class EpsilonDelta {
   double epsilon_, delta_;
 };
 
+struct MechanismKind;  // mechanism_kind.h
+
+// A kind, its parameters, and how often it runs.
 class Mechanism {
  public:
-  enum class Kind {
-    kGaussian,  // N(0, (noise_multiplier * L2 sensitivity)^2), `steps` times on the same data
-    // A Gaussian on a sample that every record enters with probability q, sampled anew each step.
-    kPoissonSubsampledGaussian,
-    kRandomisedResponse,  // a draw from lambda q + (1 - lambda) u: q from the records, u public
-    kBoundedRange,        // a draw whose loss log(P / Q) varies by at most `range` over its outcomes
-  };
+  // N(0, (noise_multiplier * L2 sensitivity)^2), `count` times on the same data.
   struct GaussianOptions {
     double noise_multiplier = 0;
     uint64_t count = 1;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
+  // A Gaussian on a sample that every record enters with probability q, sampled anew each step.
   struct SubsampledOptions {
     double noise_multiplier = 0;
     double sampling_probability = 0;
@@ -101,22 +101,28 @@ class Mechanism {
   static Result<Mechanism> NonUniformResponse(const NonUniformResponseOptions& options);
   static Result<Mechanism> BoundedRange(const BoundedRangeOptions& options);
 
-  Kind kind() const { return kind_; }
-  bool is_gaussian() const { return kind_ == Kind::kGaussian || kind_ == Kind::kPoissonSubsampledGaussian; }
-  // For the Gaussian kinds; 0 for the others.
-  double noise_multiplier() const { return is_gaussian() ? first_ : 0; }
-  double sampling_probability() const { return is_gaussian() ? second_ : 0; }  // 1 for the plain Gaussian
-  // For randomised response; 0 for the others.
-  double lambda() const { return kind_ == Kind::kRandomisedResponse ? second_ : 0; }
-  uint64_t support() const { return support_; }  // 0 also for a u that is not uniform
-  // 1 / support for the uniform distribution.
-  double min_probability() const { return kind_ == Kind::kRandomisedResponse ? first_ : 0; }
-  // For a bounded-range draw; 0 for the others.
-  double range() const { return kind_ == Kind::kBoundedRange ? first_ : 0; }
+  // A mechanism of any kind, with the values of the kind's parameters in their order.
+  static constexpr size_t kMostParameters = 4;
+  using Values = std::array<double, kMostParameters>;
+  static Result<Mechanism> Make(const MechanismKind& kind, const Values& values, uint64_t steps, Adjacency adjacency);
+
+  const MechanismKind& kind() const { return *kind_; }
+  std::string_view word() const;  // of the kind: "gaussian"
+  bool is_draw() const;           // else noise on a sum over records
+  const Values& values() const { return values_; }
+  // The parameter of this name, or `otherwise` if the kind has none.
+  double Parameter(std::string_view name, double otherwise = 0) const;
+  double noise_multiplier() const { return Parameter("noise_multiplier"); }
+  double sampling_probability() const { return Parameter("sampling_probability", 1); }
+  double lambda() const { return Parameter("lambda"); }
+  double range() const { return Parameter("range"); }
+  uint64_t support() const { return static_cast<uint64_t>(Parameter("support")); }
+  // The smallest public probability of a randomised response; 1 / support for the uniform distribution.
+  double min_probability() const { return support() > 0 ? 1 / Parameter("support") : Parameter("min_probability"); }
   uint64_t steps() const { return steps_; }  // or draws
   Adjacency adjacency() const { return adjacency_; }
 
-  // The loss that no outcome of one step exceeds: epsilon at delta 0. Infinity for the Gaussian kinds.
+  // The loss that no outcome of one step exceeds: epsilon at delta 0. Infinity where noise is added.
   //   randomised response   eps0 = log(1 + lambda / ((1 - lambda) min_probability)); bounded range: the range
   double PureEpsilonOfStep() const;
 
@@ -134,18 +140,12 @@ class Mechanism {
   bool operator==(const Mechanism&) const = default;
 
  private:
-  struct Parameters {
-    Kind kind;
-    double first;          // noise multiplier, min_probability or range
-    double second = 0;     // sampling probability or lambda
-    uint64_t support = 0;  // set for a uniform randomised response
-  };
-  Mechanism(const Parameters& p, uint64_t steps, Adjacency adjacency)
-      : kind_(p.kind), first_(p.first), second_(p.second), support_(p.support), steps_(steps), adjacency_(adjacency) {}
+  Mechanism(const MechanismKind& kind, const Values& values, uint64_t steps, Adjacency adjacency)
+      : kind_(&kind), values_(values), steps_(steps), adjacency_(adjacency) {}
 
-  Kind kind_;
-  double first_, second_;
-  uint64_t support_, steps_;
+  const MechanismKind* kind_;
+  Values values_;
+  uint64_t steps_;
   Adjacency adjacency_;
 };
 

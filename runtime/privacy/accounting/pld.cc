@@ -5,105 +5,17 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/privacy/accounting/mechanism_kind.h"
+
 namespace wisp::privacy {
 namespace {
 
-// Outcomes this many standard deviations out are cut off: 1e-21 of the mass, added to infinity or moved up.
-constexpr double kTailDeviations = 9.5;
 // Relative allowance for rounding where a small difference of masses is taken; moves mass up, never down.
 constexpr double kSplitAllowance = 1e-9;
 
-double UpperTail(double z) { return 0.5 * std::erfc(z * M_SQRT1_2); }
+}  // namespace
 
-// The mass of the standard normal in (a, b], to nearly full relative accuracy: computed from the side on which both
-// tails are small.
-double NormalMass(double a, double b) {
-  if (!(a < b)) return 0;
-  return a > 0 ? UpperTail(a) - UpperTail(b) : UpperTail(-b) - UpperTail(-a);
-}
-
-// The P-mass of an interval of losses (low, high], and excess = p - q exp(low) with its Q-mass q.
-struct Masses {
-  double p, excess;
-};
-
-// One step of a Poisson-subsampled Gaussian: an outcome x is N(0, s^2) without the record, and a mixture with it.
-class Pair {
- public:
-  Pair(const Mechanism& m, Direction direction)
-      : s_(m.noise_multiplier()), q_(m.sampling_probability()), direction_(direction) {}
-
-  // The loss as a function of x, which rises (remove) or falls (add).
-  double MixtureRatio(double x) const {
-    const double log_ratio = (2 * x - 1) / (2 * s_ * s_);
-    if (q_ == 1) return log_ratio;
-    const double a = std::log1p(-q_), b = std::log(q_) + log_ratio;
-    return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
-  }
-  // The x with MixtureRatio(x) = loss; minus infinity at and below log(1 - q).
-  double Outcome(double loss) const {
-    if (q_ == 1) return loss * s_ * s_ + 0.5;
-    const double base = std::log1p(-q_);
-    if (loss <= base) return -kInfinity;
-    // exp(loss) - (1 - q) = (1 - q) (exp(loss - base) - 1)
-    const double excess = loss - base;
-    const double log_excess = excess > 30 ? excess + std::log1p(-std::exp(-excess)) : std::log(std::expm1(excess));
-    return s_ * s_ * (base + log_excess - std::log(q_)) + 0.5;
-  }
-
-  // The masses of the outcomes whose loss lies in (low, high].
-  Masses Between(double low, double high) const {
-    const bool remove = direction_ == Direction::kRemove;
-    const double a = remove ? Outcome(low) : Outcome(-high), b = remove ? Outcome(high) : Outcome(-low);
-    const double without = NormalMass(a / s_, b / s_);
-    const double with = (1 - q_) * without + q_ * NormalMass((a - 1) / s_, (b - 1) / s_);
-    const double p = remove ? with : without, q = remove ? without : with;
-    return {p, p - q * std::exp(low)};
-  }
-  LossRange Range() const {
-    const double low = MixtureRatio(-kTailDeviations * s_), high = MixtureRatio(1 + kTailDeviations * s_);
-    return direction_ == Direction::kRemove ? LossRange{low, high} : LossRange{-high, -low};
-  }
-
- private:
-  double s_, q_;
-  Direction direction_;
-};
-
-// One draw of bounded range eta: the pair that dominates all mechanisms of that range. The proof:
-//   Family      Between neighbours the losses log(P / Q) lie in some [t - eta, t], and 0 <= t <= eta since both P and Q
-//       sum to 1. P / Q has mean 1 under Q, and a convex function of it is largest with all mass at the two ends (Dong,
-//       Durfee, Rogers 2020): P has p_t = (1 - e^(t - eta)) / D at loss t, the rest at t - eta; D = 1 - e^-eta. Hence
-//       for |x| <= eta
-//           delta_t(x) = (1 - e^(t - eta)) (1 - e^(x - t)) / D   where t - eta <= x <= t.
-//   Supremum    Over t it is largest at t = (x + eta) / 2:  delta(x) = (1 - e^((x - eta) / 2))^2 / D; 0 above eta, 1 -
-//       e^x below -eta. A supremum of convex functions of e^x, between max(0, 1 - e^x) and 1: so some pair has exactly
-//       this curve (Zhu, Dong, Wang 2022, proposition 8), it dominates every mechanism of the family, and products of
-//       dominating pairs dominate adaptive compositions (their theorem 10). Changing t from step to step is paid for.
-//   The pair    From delta and its derivative in e^x:  P(L > x) = (1 - e^((x - eta) / 2)) / D  and
-//       Q(L > x) = (e^(-(x + eta) / 2) - e^-eta) / D: densities on [-eta, eta], no atoms. e^x delta(-x) + 1 - e^x =
-//       delta(x): both directions are the same.
-class BoundedRangePair {
- public:
-  explicit BoundedRangePair(double eta) : eta_(eta) {}
-
-  // With w = high - low, inside the range: p = e^((low - eta) / 2) (e^(w / 2) - 1) / D and
-  // excess = e^((low - eta) / 2) (e^(w / 2) + e^(-w / 2) - 2) / D, written without a difference of near numbers.
-  Masses Between(double low, double high) const {
-    const double a = std::max(low, -eta_), w = std::min(high, eta_) - a;
-    if (!(w > 0)) return {0, 0};
-    const double scale = std::exp((a - eta_) / 2) / -std::expm1(-eta_), sinh = std::sinh(w / 4);
-    const double cut = low < a ? std::expm1(low - a) * std::expm1(-w / 2) : 0;
-    return {scale * std::expm1(w / 2), scale * (4 * sinh * sinh + cut)};
-  }
-  LossRange Range() const { return {-eta_, eta_}; }
-
- private:
-  double eta_;
-};
-
-template <class Pair>
-DiscretePld ConnectTheDots(const Pair& pair, double step) {
+DiscretePld ConnectTheDots(const LossPair& pair, double step) {
   const LossRange range = pair.Range();
   DiscretePld pld{.step = step};
   pld.first = static_cast<int64_t>(std::floor(range.low / step));
@@ -127,20 +39,8 @@ DiscretePld ConnectTheDots(const Pair& pair, double step) {
   return pld;
 }
 
-}  // namespace
-
-LossRange RangeOf(const Mechanism& mechanism, Direction direction) {
-  if (mechanism.is_gaussian()) return Pair(mechanism, direction).Range();
-  const double loss = mechanism.PureEpsilonOfStep();
-  return {-loss, loss};
-}
-
-DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step) {
-  if (mechanism.kind() == Mechanism::Kind::kBoundedRange)
-    return ConnectTheDots(BoundedRangePair(mechanism.range()), step);
-  if (mechanism.kind() == Mechanism::Kind::kRandomisedResponse)
-    return Regrid(ResponseLattice(*mechanism.WithSteps(1)), step);
-  return ConnectTheDots(Pair(mechanism, direction), step);
+DiscretePld Discretise(const Mechanism& m, Direction direction, double step) {
+  return m.kind().discretise(m, direction, step);
 }
 
 DiscretePld Regrid(const DiscretePld& pld, double step) {
@@ -161,6 +61,32 @@ DiscretePld Regrid(const DiscretePld& pld, double step) {
     out.mass[index] += p - upper;
   }
   return out;
+}
+
+void TrimTails(DiscretePld& pld, double cut) {
+  size_t begin = 0, end = pld.mass.size();
+  double below = 0, above = 0;
+  while (begin + 1 < end && below + pld.mass[begin] < cut) below += pld.mass[begin++];
+  while (begin + 1 < end && above + pld.mass[end - 1] < cut) above += pld.mass[--end];
+  pld.mass = std::vector<double>(pld.mass.begin() + static_cast<ptrdiff_t>(begin),
+                                 pld.mass.begin() + static_cast<ptrdiff_t>(end));
+  pld.mass.front() += below;
+  pld.infinity += above;
+  pld.first += static_cast<int64_t>(begin);
+}
+
+DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse) {
+  DiscretePld sum{
+      .step = dense.step, .first = dense.first + sparse.first, .infinity = dense.infinity + sparse.infinity};
+  sum.mass.assign(dense.mass.size() + sparse.mass.size() - 1, 0.0);
+  for (size_t j = 0; j < sparse.mass.size(); ++j) {
+    const double weight = sparse.mass[j];
+    if (weight == 0) continue;
+    double* out = &sum.mass[j];
+    for (size_t i = 0; i < dense.mass.size(); ++i) out[i] += weight * dense.mass[i];
+  }
+  TrimTails(sum, kTailCut);
+  return sum;
 }
 
 double DeltaOf(const DiscretePld& pld, double epsilon) {

@@ -23,24 +23,33 @@ struct DiscretePld {
   double infinity = 0;  // mass at loss infinity
 };
 
-// The distribution of one step of the mechanism. `step` > 0; at most about 2^22 points. Randomised response and
-// bounded-range draws have the same distribution in both directions.
-DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
-
-// All draws of a randomised response together, on a grid whose step is eps0. Nothing is rounded to a grid, and each
-// mass is an upper bound to a relative 1e-8 or less, whatever its size. Time grows with the square of the relevant
-// points: WorthALattice returns true if they are few (a few thousand). lambda > 0.
-bool WorthALattice(const Mechanism& response);
-DiscretePld ResponseLattice(const Mechanism& response);
-
-// The distribution on another grid, by connecting the dots; it dominates the given one.
-DiscretePld Regrid(const DiscretePld& pld, double step);
-
-// The range of losses that Discretise would cover, without computing it.
+// The range of losses that a grid covers.
 struct LossRange {
   double low, high;
 };
-LossRange RangeOf(const Mechanism& mechanism, Direction direction);
+
+// The P-mass of an interval of losses (low, high], and excess = p - q exp(low) with its Q-mass q.
+struct Masses {
+  double p, excess;
+};
+
+// One step of a mechanism on a pair of neighbours that dominates all others.
+class LossPair {
+ public:
+  virtual Masses Between(double low, double high) const = 0;
+  // The losses outside of it have almost no mass.
+  virtual LossRange Range() const = 0;
+
+ protected:
+  ~LossPair() = default;
+};
+DiscretePld ConnectTheDots(const LossPair& pair, double step);
+
+// The distribution of one step of the mechanism. `step` > 0; at most about 2^22 points.
+DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
+
+// The distribution on another grid, by connecting the dots; it dominates the given one.
+DiscretePld Regrid(const DiscretePld& pld, double step);
 
 // One term of a composition: `pld` composed with itself `count` times.
 struct PldPower {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/privacy/accounting/mechanism_kind.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
@@ -14,15 +15,11 @@ constexpr double kSlackRounding = 1 + 5e-10;
 // The seq of hypothetical rows: after all others.
 constexpr uint64_t kNotWritten = std::numeric_limits<uint64_t>::max();
 
-// True if whatever is seen of one `smaller` could be computed from what is seen of one `larger`, so that it has no more
-// delta at any epsilon (FewKinds in accountant.cc has the reason). For draws only, whose supports shrink as items are
-// taken out of them.
+// True if one `smaller` has no more delta at any epsilon than one `larger`. Supports of draws shrink as items are taken
+// out of them.
 bool IsNoMoreThan(const Mechanism& smaller, const Mechanism& larger) {
-  if (smaller.kind() != larger.kind() || smaller.adjacency() != larger.adjacency()) return false;
-  if (smaller.kind() == Mechanism::Kind::kRandomisedResponse) {
-    return smaller.lambda() <= larger.lambda() && smaller.min_probability() >= larger.min_probability();
-  }
-  return smaller.kind() == Mechanism::Kind::kBoundedRange && smaller.range() <= larger.range();
+  if (smaller.word() != larger.word() || smaller.adjacency() != larger.adjacency()) return false;
+  return smaller.kind().is_no_more_than != nullptr && smaller.kind().is_no_more_than(smaller, larger);
 }
 
 bool IsAbove(const EpsilonDelta& one, const EpsilonDelta& other) {

@@ -160,7 +160,7 @@ TEST_F(PrivateSamplingTest, NonUniformAndAnchoredDrawsAreChargedAsTheyCost) {
   EXPECT_NEAR(entries[1].mechanism.min_probability(), 1.0 / 18, 1e-14);  // item 1 (2 of 20) may be gone
   EXPECT_LE(entries[0].mechanism.min_probability(), 1.0 / 20);
   for (size_t i = 2; i < 5; ++i) {
-    EXPECT_EQ(entries[i].mechanism.kind(), Mechanism::Kind::kBoundedRange);
+    EXPECT_EQ(entries[i].mechanism.word(), "bounded_range");
     EXPECT_GE(entries[i].mechanism.range(), 4 * 0.8 / 0.7);
     EXPECT_NEAR(entries[i].mechanism.range(), 4 * 0.8 / 0.7, 1e-8);
   }

@@ -92,7 +92,7 @@ TEST_F(DpFpTest, EveryStepIsChargedForAllItsMicroBatches) {
   ASSERT_TRUE(trainer->Step().ok());
   auto entries = *ledger.Entries();
   ASSERT_EQ(entries.size(), 1u);
-  EXPECT_EQ(entries[0].mechanism.kind(), Mechanism::Kind::kPoissonSubsampledGaussian);
+  EXPECT_EQ(entries[0].mechanism.word(), "poisson_subsampled_gaussian");
   EXPECT_EQ(entries[0].mechanism.steps(), 4u);
   EXPECT_EQ(entries[0].mechanism.sampling_probability(), 200.0 / 2000 / 4);
   EXPECT_EQ(entries[0].mechanism.noise_multiplier(), 1.0);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/accounting/kinds/draws.h"
 #include "runtime/privacy/accounting/pld.h"
 #include "tests/unit/decoding/draw_test_util.h"
 

@@ -22,7 +22,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/privacy/accounting/pld.h"
+#include "runtime/privacy/accounting/kinds/draws.h"
+#include "runtime/privacy/accounting/kinds/rounding.h"
+#include "runtime/privacy/accounting/mechanism_kind.h"
 
 namespace wisp::privacy {
 namespace {
@@ -37,33 +39,80 @@ constexpr double kRoundingOfDraw = 64 * 0x1p-53;
 // A margin of this kind for ConvolveDirectly's use in Compose, on at most 512 nonzero points.
 constexpr double kRoundingOfTerm = 600 * 0x1p-53;
 
+constexpr MechanismParameter kLambda{"lambda", "lambda", 0, kBelowOne, "0 and above, below 1"};
+
+double ResponseLoss(const Mechanism& m) { return std::log1p(m.lambda() / ((1 - m.lambda()) * m.min_probability())); }
+
+// Renyi divergence of the pair above in one draw, exactly.
+double ResponseRdp(const Mechanism& m, double order) {
+  const double a = order - 1, eps0 = m.PureEpsilonOfStep(), low = (1 - m.lambda()) * m.min_probability();
+  const double still = (1 - m.lambda()) * (1 - 2 * m.min_probability());
+  // E of e^(a L), minus 1, is lambda (e^(a eps0) - 1) + low (e^(a eps0) + e^(-a eps0) - 2): no difference of nearly
+  // equal numbers.
+  if (a * eps0 < 1)
+    return std::log1p(m.lambda() * std::expm1(a * eps0) + 4 * low * std::pow(std::sinh(a * eps0 / 2), 2)) / a;
+  return LogAddExp(LogAddExp(std::log(m.lambda() + low) + a * eps0, std::log(still)), std::log(low) - a * eps0) / a;
+}
+
+double ResponseRdpOfAll(const Mechanism& m, double order) {
+  return static_cast<double>(m.steps()) * ResponseRdp(m, order);
+}
+
+double ResponseRdpOfStep(const Mechanism& m, uint32_t order) {
+  const double a = order, eps0 = m.PureEpsilonOfStep(), size = (a - 1) * eps0;
+  // If ResponseRdp adds logarithms as large as `size`, each is rounded.
+  return eps0 == 0 ? 0 : ResponseRdp(m, a) * (1 + 1e-10) + (size < 1 ? 0 : 1e-14 * (1 + size) / (a - 1));
+}
+
+// H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, rises with lambda and falls with
+// u.
+bool IsNoMoreResponse(const Mechanism& smaller, const Mechanism& larger) {
+  return smaller.lambda() <= larger.lambda() && smaller.min_probability() >= larger.min_probability();
+}
+
+Mechanism ResponseRoundedUp(const Mechanism& m, double per_octave) {
+  const double lambda = UpToPower(m.lambda(), per_octave);
+  const auto rounded =
+      Mechanism::NonUniformResponse({.min_probability = 1 / UpToPower(1 / m.min_probability(), per_octave),
+                                     .lambda = lambda < 1 ? lambda : m.lambda(),
+                                     .count = m.steps(),
+                                     .adjacency = m.adjacency()});
+  return rounded.ok() ? *rounded : m;
+}
+
+DiscretePld DiscretiseResponse(const Mechanism& m, Direction, double step) {
+  return Regrid(ResponseLattice(*m.WithSteps(1)), step);
+}
+
+std::optional<DiscretePld> LatticeIfWorthIt(const Mechanism& m) {
+  return WorthALattice(m) ? std::optional(ResponseLattice(m)) : std::nullopt;
+}
+
+constexpr MechanismKind MakeResponseKind(const MechanismParameter& public_values) {
+  return {
+      .word = "randomised_response",
+      .in_words = "randomised response",
+      .unit = "draw",
+      .is_draw = true,
+      .participation = nullptr,
+      .parameters = {public_values, kLambda},
+      .check = nullptr,
+      .pure_epsilon = ResponseLoss,
+      .rdp = ResponseRdpOfAll,
+      .rdp_of_step = ResponseRdpOfStep,
+      .gdp_mu_squared = nullptr,
+      .fits_grid = DrawFitsGrid,
+      .is_symmetric = DrawIsSymmetric,
+      .as_one_step = nullptr,
+      .range = DrawRange,
+      .discretise = DiscretiseResponse,
+      .compose_alone = LatticeIfWorthIt,
+      .is_no_more_than = IsNoMoreResponse,
+      .rounded_up = ResponseRoundedUp,
+  };
+}
+
 }  // namespace
-
-void TrimTails(DiscretePld& pld, double cut) {
-  size_t begin = 0, end = pld.mass.size();
-  double below = 0, above = 0;
-  while (begin + 1 < end && below + pld.mass[begin] < cut) below += pld.mass[begin++];
-  while (begin + 1 < end && above + pld.mass[end - 1] < cut) above += pld.mass[--end];
-  pld.mass = std::vector<double>(pld.mass.begin() + static_cast<ptrdiff_t>(begin),
-                                 pld.mass.begin() + static_cast<ptrdiff_t>(end));
-  pld.mass.front() += below;
-  pld.infinity += above;
-  pld.first += static_cast<int64_t>(begin);
-}
-
-DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse) {
-  DiscretePld sum{
-      .step = dense.step, .first = dense.first + sparse.first, .infinity = dense.infinity + sparse.infinity};
-  sum.mass.assign(dense.mass.size() + sparse.mass.size() - 1, 0.0);
-  for (size_t j = 0; j < sparse.mass.size(); ++j) {
-    const double weight = sparse.mass[j];
-    if (weight == 0) continue;
-    double* out = &sum.mass[j];
-    for (size_t i = 0; i < dense.mass.size(); ++i) out[i] += weight * dense.mass[i];
-  }
-  TrimTails(sum, kTailCut);
-  return sum;
-}
 
 bool WorthALattice(const Mechanism& response) {
   const double moves = response.lambda() + 2 * (1 - response.lambda()) * response.min_probability();
@@ -86,5 +135,14 @@ DiscretePld ResponseLattice(const Mechanism& response) {
   for (double& mass : all.mass) mass *= 1 + (response.steps() == 1 ? 0.0 : rounding);
   return all;
 }
+
+// The public distribution is uniform over so many values.
+constinit const MechanismKind kUniformResponseKind =
+    MakeResponseKind({"support", "support", 2, kLargestWhole, "2 to 2^53", true});
+
+// The public distribution is any whose support has at least two values. With a smaller probability than this eps0 of a
+// lambda near 1 would overflow.
+constinit const MechanismKind kResponseKind =
+    MakeResponseKind({"min_probability", "smallest public probability", 1e-200, 0.5, "1e-200 to 0.5"});
 
 }  // namespace wisp::privacy

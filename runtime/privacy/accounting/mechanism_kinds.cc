@@ -1,0 +1,13 @@
+#include "runtime/privacy/accounting/mechanism_kind.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr const MechanismKind* kMechanismKinds[] = {&kGaussianKind, &kPoissonSubsampledGaussianKind,
+                                                    &kUniformResponseKind, &kResponseKind, &kBoundedRangeKind};
+
+}  // namespace
+
+std::span<const MechanismKind* const> MechanismKinds() { return kMechanismKinds; }
+
+}  // namespace wisp::privacy
