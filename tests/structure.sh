@@ -38,11 +38,15 @@ check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|runtime/sqlite/|$ac
 check_arrows runtime/privacy/audit "runtime/privacy/audit/|$accounting|$noise|$writer|$core"
 check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/(factors|record)\.h$|kernels/(kernels|device)\.h$'
 check_arrows runtime/data 'runtime/(data|sqlite|core)/'
-below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
-check_arrows runtime/train "$step|$release|$below" top
-check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|pooled_cache|popularity)\.h$|$below"
-check_arrows runtime/train/run "runtime/train/run/|$step|$release|$below"
-check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
+below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$'
+check_arrows runtime/train "$step|$below" top
+check_arrows runtime/train/run "runtime/train/run/|$step|$below"
+check_arrows runtime/train/audit "runtime/train/audit/|$step|$below"
+# A method knows itself and what every method has; the table knows them all.
+for method in phantom rgp sparse dp_fp re_attention; do
+  check_arrows runtime/methods/$method "runtime/methods/$method/|runtime/train/audit/|$step|$below"
+done
+check_arrows runtime/methods "runtime/methods/[a-z_]+/[a-z_]+_method\.h$|$step" top
 check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"
 check_arrows runtime/inference 'runtime/(inference|model|layers|text|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'

@@ -13,7 +13,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/trained_set.h"
@@ -68,6 +70,8 @@ class BatchGradients : public FactorSink {
   // Computes each record's norm and adds its clipped gradient. Returns outcomes in the order of the records, valid
   // until the next call.
   virtual std::span<const RecordOutcome> FinishRecords() = 0;
+  // Erases what a device's memory holds of the records.
+  virtual void Forget() {}
   virtual size_t scratch_bytes() const = 0;
 };
 
@@ -87,6 +91,21 @@ class Gradients {
  private:
   RecordGradients* one_by_one_ = nullptr;
   BatchGradients* at_once_ = nullptr;
+};
+
+// A worker's method, with its owner.
+class OwnedGradients {
+ public:
+  explicit OwnedGradients(std::unique_ptr<RecordGradients> gradients) : one_by_one_(std::move(gradients)) {}
+  explicit OwnedGradients(std::unique_ptr<BatchGradients> gradients) : at_once_(std::move(gradients)) {}
+  Gradients get() const { return one_by_one_ ? Gradients(*one_by_one_) : Gradients(*at_once_); }
+  void Forget() {
+    if (at_once_) at_once_->Forget();
+  }
+
+ private:
+  std::unique_ptr<RecordGradients> one_by_one_;
+  std::unique_ptr<BatchGradients> at_once_;
 };
 
 // The outcome of a record with this norm, before it is added.

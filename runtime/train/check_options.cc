@@ -1,55 +1,20 @@
 // Checks the options for Trainer::Check.
+#include "runtime/train/check_options.h"
+
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/check_records.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/method_table.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/release/step_release_parts.h"
-#include "runtime/train/release/step_rows.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
 
-Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
-  if (a.head.kind != HeadKind::kNextItem)
-    return Unsupported("fest and adafest are for a next-item head, whose targets name rows too");
-  if (a.adapter)
-    return Unsupported("fest and adafest train rows of the item table, an adapter leaves them as they are");
-  if (a.head.output_table != OutputTable::kTied) {
-    return PrivacyRefused(
-        "fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a "
-        "tied table");
-  }
-  if (o.ema_decay > 0)
-    return InvalidArgument(
-        "fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
-  if (o.method != Method::kFest) {
-    if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
-      return InvalidArgument("adafest: map_noise_ratio is ", o.sparse.map_noise_ratio, ", allowed is 0.001 to 1000");
-    }
-    WISP_RETURN_IF_ERROR(Validate(MapOptions(o)));
-  }
-  if (o.method == Method::kAdaFest) return OkStatus();
-  if (o.sparse.rows.empty())
-    return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
-  int64_t before = -1;
-  for (int32_t row : o.sparse.rows) {
-    if (row <= before || row >= static_cast<int64_t>(a.num_items)) {
-      return InvalidArgument("fest: row ", row, " after ", before, "; allowed are ascending rows below ", a.num_items);
-    }
-    before = row;
-  }
-  return OkStatus();
-}
-
-Status ValidateRgp(const Architecture& a, const TrainingOptions& o) {
-  if (a.head.temperature > 0)
-    return Unsupported("rgp projects rows that pass no norm: it is not offered with a cosine head (temperature)");
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
-  return Validate(o.rgp, parameters, TrainedBy(parameters, o));
+Status CheckMethod(const Architecture& a, const TrainingOptions& o) {
+  const MethodEntry& method = EntryOf(o);
+  return HasGradients(o) && method.check != nullptr ? method.check(a, o) : OkStatus();
 }
 
 Status ValidateDevice(const TrainingOptions& o) {
@@ -173,44 +138,12 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
     return Unsupported(
         "norms by Gram matrices are not offered with a cosine head (temperature): norm_form must be "
         "automatic or formed");
-  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
-  if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
+  WISP_RETURN_IF_ERROR(CheckMethod(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
       {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));
   if (p.clipping == ClipKind::kNone)
     return PrivacyRefused("private training without clipping has no bounded sensitivity");
   return OkStatus();
-}
-
-Status CheckHeadReleases(const Architecture& a, const DpFpOptions& d) {
-  if (!(d.release_decay > 0 && d.release_decay <= 1)) {
-    return InvalidArgument("release_decay is ", d.release_decay, ", allowed is 0 < decay <= 1");
-  }
-  if (!(d.effective_dimensions >= 1 && d.effective_dimensions <= a.width)) {
-    return InvalidArgument("effective_dimensions is ", d.effective_dimensions, ", allowed are 1 to the width ",
-                           a.width);
-  }
-  if (d.class_prior.empty()) return OkStatus();
-  bool good = d.class_prior.size() == a.head.num_classes;
-  for (double p : d.class_prior) good = good && p > 0;
-  if (good && std::abs(std::accumulate(d.class_prior.begin(), d.class_prior.end(), -1.0)) < 1e-6) return OkStatus();
-  return InvalidArgument("class_prior must name a positive probability for each class, together 1");
-}
-
-Status CheckDpFp(const Architecture& a, const TrainingOptions& o) {
-  if (a.head.kind != HeadKind::kClasses)
-    return Unsupported("dp-fp is for classifiers: this model has no head of classes");
-  if (a.adapter) return Unsupported("dp-fp makes the head anew, which an adapter does not hold: train without one");
-  if (o.dp_fp.micro_batches == 0 || o.expected_batch == 0)
-    return InvalidArgument("`expected_batch` and micro_batches must be 1 or above");
-  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.dp_fp.clipping_norm,
-                                                     .num_coordinates = uint64_t{a.head.num_classes} * a.width,
-                                                     .noise_multiplier = o.dp_fp.noise_multiplier}));
-  if (IsPaper(o) && o.privacy.ledger != nullptr) {
-    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ",
-                          WhyPaperHasNoGuarantee());
-  }
-  return IsPaper(o) ? OkStatus() : CheckHeadReleases(a, o.dp_fp);
 }
 
 }  // namespace
@@ -225,7 +158,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
   if (const size_t held = FlatSize(parameters) - FirstHeld(parameters, o); weights.size() != held)
     return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", held);
-  if (o.method == Method::kDpFp) WISP_RETURN_IF_ERROR(CheckDpFp(a, o));
+  WISP_RETURN_IF_ERROR(CheckHead(a, o));
   if (IsPrivate(o)) WISP_RETURN_IF_ERROR(CheckPrivate(o));
   if (IsPaper(o) && records.empty()) return InvalidData("there is no record to train on");
   WISP_RETURN_IF_ERROR(ValidateBatch(o, records.size()));
@@ -236,7 +169,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   WISP_RETURN_IF_ERROR(ValidateTrains(a, o));
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
-  if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
+  WISP_RETURN_IF_ERROR(CheckUpdateObserver(a, o));
   if (!IsPrivate(o)) return CheckRecords(a, records, LongestRecord(a, o.cut_to));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(CheckPrivateGradients(a, o));
   return PrivacyPlan::Create(a, o).status();

@@ -45,7 +45,6 @@ std::string Without(std::string config, std::string_view word) {
 
 }  // namespace
 
-std::string WithoutRecords(std::string config) { return Without(std::move(config), " records "); }
 std::string WithoutThreads(std::string config) { return Without(std::move(config), " threads "); }
 
 namespace {

@@ -20,11 +20,8 @@ namespace wisp::checkpoint_parts {
 std::string Text(double value);
 std::string Text(const OptimizerOptions& options);
 
-// The trainers' text without the number of records. Older checkpoints of private runs contain that number. It must not
-// be revealed, and a log that has grown is no reason to refuse.
-std::string WithoutRecords(std::string config);
-// The text without the number of threads. That number decides the bits of a run, and those of secure noise never repeat
-// anyway.
+// A run's identity without the number of threads. That number decides the bits of a run, and the bits of secure noise
+// never repeat anyway.
 std::string WithoutThreads(std::string config);
 // The words of two such texts whose values differ, for a message: "threads (2, here 1), batch (32, here 64)".
 std::string WhatDiffers(const std::string& then, const std::string& now);

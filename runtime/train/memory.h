@@ -74,12 +74,6 @@ struct TrainingMemory {
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
                                           const TrainingOptions& options);
 
-// Numbers of entries in the lists that a step keeps about its records.
-struct ListRoom {
-  size_t sample = 0, batch = 0, order = 0, batch_records = 0, of_workers = 0;
-};
-ListRoom PlanLists(const TrainingOptions& options, size_t num_records);
-
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_TRAIN_MEMORY_H_

@@ -74,8 +74,8 @@ class Optimizer {
 
   // The state as it is saved in a checkpoint: first and second moments (Adam), or momentum (SGD, whose second is
   // empty).
-  AlignedArray<float>& first() { return first_; }
-  AlignedArray<float>& second() { return second_; }
+  const AlignedArray<float>& first() const { return first_; }
+  const AlignedArray<float>& second() const { return second_; }
   bool is_on_device() const { return is_on_device_; }
   const OptimizerOptions& options() const { return options_; }
   size_t size_bytes() const { return first_.allocated_bytes() + second_.allocated_bytes(); }

@@ -6,7 +6,7 @@
 
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/release/step_release_parts.h"
+#include "runtime/train/method_table.h"
 
 namespace wisp {
 namespace {
@@ -112,12 +112,18 @@ size_t BestRows(const Architecture& a) {
   return bytes > kCached ? kRows : 1;
 }
 
+// The number of floats of a record's gradient on a device.
+size_t RowFloats(const Architecture& a, const TrainingOptions& o) {
+  const MethodEntry& method = EntryOf(o);
+  return method.row_floats != nullptr ? method.row_floats(a, o) : TrainedBy(ParametersOf(a), o).size();
+}
+
 // A device takes enough records to make its kernels large, but no more than a step has. Their written-out gradients may
 // take this many bytes, which the second-level cache of a large GPU holds. If none are written out, their activations
 // may take as much: some eight per position and block.
 size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
   constexpr size_t kBytes = size_t{32} << 20;
-  size_t bytes = RowFloatsOnDevice(a, o) * sizeof(float);
+  size_t bytes = RowFloats(a, o) * sizeof(float);
   if (!IsPrivate(o) || !HasGradients(o))
     bytes = std::min(bytes, size_t{8} * a.max_length * a.width * std::max<size_t>(a.blocks.size(), 1) * sizeof(float));
   return std::clamp<size_t>(kBytes / std::max<size_t>(bytes, 1), 1, kMostOnDevice);

@@ -11,13 +11,10 @@
 #include "kernels/device.h"
 #include "runtime/core/threads.h"
 #include "runtime/gradients/clipping.h"
-#include "runtime/gradients/phantom_gradients.h"
-#include "runtime/gradients/rgp_carriers.h"
 #include "runtime/layers/graph.h"
 #include "runtime/privacy/ledger/ledger.h"
-#include "runtime/train/noise_variance.h"
+#include "runtime/train/method_options.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/sparse_options.h"
 
 namespace wisp {
 
@@ -50,33 +47,6 @@ struct PrivateTraining {
   privacy::RecordPart part = privacy::RecordPart::kAll;
   uint32_t steps_per_charge = 1;              // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
-};
-
-// DP-FP of a head of classes (docs/algorithms.md, section 6, with its errata): a noised forward pass, in three modes.
-//
-//   kAggregate  (default) everything below the head is frozen. Each of a step's m micro-batches, a Poisson draw with
-//               p = B / (m N), releases one noised [num_classes, D] matrix (head_releases.h), and the head is made of
-//               the releases. Labels are protected. One mechanism: Poisson-subsampled Gaussian, q = p, m releases a
-//               step.
-//   kClipped    kAggregate for the head. After that, everything below the head takes one step along the clipped and
-//               noised record gradients of a draw of its own, q = B / N, as in PrivateTraining. Both mechanisms are
-//               charged.
-//   kPaper      as the paper prints it: every record's representation is clipped and noised, the optimizer moves
-//               everything. For comparison. It has NO guarantee (WhyPaperHasNoGuarantee says why), so it takes no
-//               ledger, has no mechanisms and no epsilon, and is never chosen by default.
-//
-// In the private modes the head reads clip(h), at inference too: it was fitted to that, and clipping one's own input
-// does not access the data. In kPaper inference neither clips nor noises, as printed.
-enum class DpFpMode { kAggregate, kClipped, kPaper };
-
-struct DpFpOptions {
-  DpFpMode mode = DpFpMode::kAggregate;
-  uint32_t micro_batches = 32;  // m
-  double clipping_norm = 1;     // C, the norm of a representation
-  double noise_multiplier = 0;  // per release; kPaper: sigma / C of a record's representation
-  double release_decay = 1;     // HeadReleaseOptions has the next three too
-  double effective_dimensions = 1;
-  std::vector<double> class_prior;
 };
 
 // The parameters that a run trains, of those that its method can train. kBlocks: all but tables (items or tokens,

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "runtime/privacy/noise/discrete_gaussian.h"
-#include "runtime/train/dp_fp_report.h"
-#include "runtime/train/release/step_release_parts.h"
+#include "runtime/train/method_table.h"
 
 namespace wisp {
 
@@ -28,16 +27,6 @@ PrivacyPlan::Part GradientPartOf(const Architecture& a, const TrainingOptions& o
   return part;
 }
 
-// The m releases of a step are m steps of one mechanism, each with the coordinates of one matrix.
-PrivacyPlan::Part HeadPartOf(const Architecture& a, const TrainingOptions& o) {
-  const uint64_t coordinates = uint64_t{a.head.num_classes} * a.width;
-  return {.purpose = kHeadPurpose,
-          .noise_multiplier = o.dp_fp.noise_multiplier,
-          .sampling_probability = MicroBatchProbability(o),
-          .releases = o.dp_fp.micro_batches,
-          .noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}};
-}
-
 }  // namespace
 
 Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOptions& o) {
@@ -49,7 +38,7 @@ Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOpt
   plan.run_ = o.privacy.run;
   plan.record_part_ = o.privacy.part;
   plan.noise_ = o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
-  if (ReleasesHead(o)) plan.parts_.push_back(HeadPartOf(a, o));
+  if (ReleasesHead(o)) plan.parts_.push_back(HeadPart(a, o));
   if (HasGradients(o))
     plan.parts_.push_back(GradientPartOf(a, o, ReleasesHead(o) ? kEncoderPurpose : kTrainingPurpose));
   return plan;
@@ -128,10 +117,11 @@ bool IsChosen(TrainedPart part, const ParameterSpec& p) {
 }  // namespace
 
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
-  return TrainedSet(parameters, [&o](const ParameterSpec& p) {
+  const MethodEntry& method = EntryOf(o);
+  return TrainedSet(parameters, [&](const ParameterSpec& p) {
     const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
     if (!p.trained || (head && ReleasesHead(o))) return false;  // the head is made of the releases
-    return IsChosen(o.trained_part, p) && (o.method != Method::kRgp || Trains(o.rgp, p));
+    return IsChosen(o.trained_part, p) && (method.trains == nullptr || method.trains(p, o));
   });
 }
 
@@ -169,14 +159,8 @@ bool MultipliesIntegers(const Architecture& a, const TrainingOptions& o) {
 }
 
 uint64_t NumReleased(const Architecture& a, const TrainingOptions& o) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
-  const TrainedSet trained = TrainedBy(parameters, o);
-  if (o.method == Method::kRgp) return RgpReleaseSize(o.rgp, parameters, trained);
-  if (o.method == Method::kFest) {
-    const uint64_t rows = std::min<uint64_t>(a.num_items, o.sparse.rows.size() + o.num_negatives);
-    return trained.num_coordinates() - (a.num_items - rows) * a.width;
-  }
-  return trained.num_coordinates();
+  const MethodEntry& method = EntryOf(o);
+  return method.num_released != nullptr ? method.num_released(a, o) : TrainedBy(ParametersOf(a), o).num_coordinates();
 }
 
 PairOfNoises SplitNoise(double noise_multiplier, double ratio) {

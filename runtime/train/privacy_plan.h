@@ -89,9 +89,9 @@ double GradientNoise(const TrainingOptions& options);
 // True for a pooler or a head of classes.
 bool IsOfHead(ParameterRole role);
 
-// True if records' gradients are multiplied as integers (runtime/gradients/integer_gradients.h) instead of formed one
-// by one. This is a public constant of the run. It applies to phantom and dp-fp on the host, if norm_form asks for it,
-// or if norm_form is automatic and the matrices that train have more than 2^20 numbers.
+// True if records' gradients are multiplied as integers (methods/phantom/integer_gradients.h) instead of formed one by
+// one. This is a public constant of the run. It applies to phantom and dp-fp on the host, if norm_form asks for it, or
+// if norm_form is automatic and the matrices that train have more than 2^20 numbers.
 bool MultipliesIntegers(const Architecture& architecture, const TrainingOptions& options);
 // True if MultipliesIntegers could be chosen for such a run.
 bool CanMultiplyIntegers(const Architecture& architecture, const TrainingOptions& options);

@@ -154,30 +154,32 @@ def steps():
          sums + "AboveItsBound*"),
     ]) + table("runtime/gradients/sum_gradients.cc", [
         ("vectors-of-one-record", "SumGradients::Vector", ".rows = num_records_", ".rows = 1", runs + "Ordinary*"),
-    ]) + table("runtime/train/release/device_noise.cc", [
-        ("a-device-step-without-noise", "DeviceNoise::Draw", "privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});",
+    ]) + table("runtime/train/step_sum.cc", [
+        ("a-device-step-without-noise", "StepSum::DrawAhead", "noise_->Add(step_, *grid_, first, {drawn, n}, noise);",
          "(void)noise;", runs + "Private*"),
-        ("noise-of-the-last-step", "DeviceNoise::Send", "device_.memory",
-         "if (drawn_[0] == noise_.size()) device_.memory", runs + "Private*"),
-    ]) + table("runtime/train/release/device_release.cc", [
-        ("one-workers-noise-for-all", "DrawNoise", "worker, num_workers_, draw", "0, num_workers_, draw",
+        ("noise-of-the-last-step", "StepSum::Send", "device_.memory",
+         "if (ahead_->drawn[0] == static_cast<int64_t>(size_)) device_.memory", runs + "Private*"),
+        ("noise-of-part-of-the-sum", "StepSum::Send", "size_ * sizeof(int64_t)", "size_ / 2 * sizeof(int64_t)",
+         "cuda_methods_test:*StepsAre*"),
+    ]) + table("runtime/train/sum_method.cc", [
+        ("one-workers-noise-for-all", "SumMethod::DrawNoise", "ForEachPiece(worker,", "ForEachPiece(0,",
          runs + "Private*"),
-        ("half-the-noise-on-a-device", "PrivateDeviceRelease", "sigma_in_steps(options.privacy.noise_multiplier)",
-         "sigma_in_steps(options.privacy.noise_multiplier / 2)", runs + "Private*"),
-        ("parameters-all-get-the-first-gradient", "", "gradient + trained_->offset(i)", "gradient", runs + "Private*"),
+        ("parameters-all-get-the-first-gradient", "FlatMethod::ApplyAll", "gradient + trained_->offset(i)", "gradient",
+         runs + "Private*"),
+    ]) + table("runtime/train/gradient_step.cc", [
+        ("noise-that-did-not-arrive", "GradientStep::Run",
+         'WISP_RETURN_IF_ERROR(c.weights.WaitForDevice("the noise of a step was added"));', "", failure),
     ]) + table("runtime/train/trainer.cc", [
-        ("noise-that-did-not-arrive", "Trainer::StepWeights",
-         'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
         ("a-failed-device-is-asked-again", "Trainer::Step", "WISP_RETURN_IF_ERROR(CheckDevice());", "", failure),
-        ("weights-without-variances", "Trainer::MakeWeights", "noise_variance_->Initialise(on_host_);", "",
-         runs + "ReAttention*"),
+    ]) + table("runtime/train/held_weights.cc", [
+        ("weights-without-variances", "HeldWeights::ChangeOnHost", "change(on_host_);", "", runs + "ReAttention*"),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
         ("a-checkpoint-of-a-failed-device", "Trainer::Save",
-         'WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));', "", failure),
+         'WISP_RETURN_IF_ERROR(weights_.WaitForDevice("a checkpoint was made"));', "", failure),
     ]) + table("runtime/train/run/job.cc", [
         ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));", "",
          failure),
-    ]) + table("runtime/train/noise_variance.cc", [
+    ]) + table("runtime/methods/re_attention/noise_variance.cc", [
         ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1",
          runs + "ReAttention*"),
     ]) + table("runtime/train/check_options.cc", [
@@ -212,7 +214,7 @@ def methods():
     ]) + table("kernels/cuda/step.cc", [
         ("moves-of-the-first-rows", "AddMovesOfRows", "a.row_R == nullptr ? i : a.row_R[i]", "i",
          "cuda_step_test:*Named*"),
-    ]) + table("runtime/gradients/rgp_batch_gradients.cc", [
+    ]) + table("runtime/methods/rgp/rgp_batch_gradients.cc", [
         ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter",
          "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Larger*"),
         ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "",
@@ -220,12 +222,12 @@ def methods():
         ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormOuterOfRecords(*ops_, right,",
          "if (false) FormOuterOfRecords(*ops_, right,", same),
         ("one-records-scale-of-inputs", "RgpBatchGradients::ProjectRows", ".scale = f.scale", ".scale = 1.0f", same),
-    ]) + table("runtime/gradients/rgp_carriers.cc", [
+    ]) + table("runtime/methods/rgp/rgp_carriers.cc", [
         ("right-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_[parameter], made.right);", "",
          same),
         ("transposed-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice",
          "copy(right_transposed_[parameter], made.right_transposed);", "", same),
-    ]) + table("runtime/gradients/sparse_batch_gradients.cc", [
+    ]) + table("runtime/methods/sparse/sparse_batch_gradients.cc", [
         ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)",
          "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
         ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows",
@@ -236,23 +238,18 @@ def methods():
          "inputs_.data()", same),
         ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first",
          "set_rows_.data()", runs + "Larger*"),
-    ]) + table("runtime/train/release/device_sparse_release.cc", [
-        ("rows-of-a-set-without-noise", "", "noise_.Draw(offset + first, std::min(kUpdateChunk, d - first), noise);",
-         "(void)offset;", same),
-        ("noise-in-the-order-of-the-sum", "", "layout_.slot(static_cast<size_t>(rows_.slot(rows[i])))",
+    ]) + table("runtime/methods/sparse/sparse_method.cc", [
+        ("rows-of-a-set-without-noise", "ForEachPiece", "i < end; ++i", "i < end && i == end; ++i", same),
+        ("noise-in-the-order-of-the-sum", "ForEachPiece", "layout_.slot(static_cast<size_t>(rows_.slot(rows[i])))",
          "layout_.slot(i)", same),
-        ("half-the-noise-of-rows", "", "grid_.sigma_in_steps(GradientNoise(o))",
-         "grid_.sigma_in_steps(GradientNoise(o) / 2)", same),
-        ("a-set-that-the-device-was-not-told", "", "gradients_.BeginStep();", "", same),
-        ("noise-of-part-of-the-rows", "", "noise_.Send(layout_.size(rows_.size()));",
-         "noise_.Send(layout_.size(rows_.size() / 2));", same),
-    ]) + table("runtime/train/release/device_rgp_release.cc", [
-        ("half-the-noise-of-projections", "", "grid_.sigma_in_steps(o.privacy.noise_multiplier)",
-         "grid_.sigma_in_steps(o.privacy.noise_multiplier / 2)", same),
-        ("a-release-that-is-not-prepared", "", "carriers_.Prepare(released);", "", same),
-    ]) + table("runtime/train/release/head_pass.cc", [
+        ("a-set-that-the-device-was-not-told", "SetRows", "on_device_->BeginStep();", ";", same),
+    ]) + table("runtime/methods/rgp/rgp_method.cc", [
+        ("a-release-that-is-not-prepared", "Update", "carriers_.Prepare({released, carriers_.release_size()});", "",
+         same),
+    ]) + table("runtime/methods/dp_fp/head_pass.cc", [
         ("a-head-that-stays-on-the-host", "HeadPass::Fit", "copy(ParameterRole::kClassBias, bias_);", "",
          dp_fp + "StepsAre*"),
+    ]) + table("runtime/methods/dp_fp/dp_fp_method.cc", [
         ("paper-noise-that-stays-on-the-host", "PaperNoise::Input", "memory_.copy_in(", "if (false) memory_.copy_in(",
          dp_fp + "StepsAre*"),
     ]) + table("runtime/train/negative_sampler.cc", [
@@ -260,7 +257,7 @@ def methods():
          "if (step == 0) graph_->device().memory.copy_in(", same),
         ("negatives-without-their-weight", "NegativeSampler::NegativeSampler", "graph.device().memory.copy_in(",
          "if (false) graph.device().memory.copy_in(", "sparse_test:*Sampler*"),
-    ]) + table("runtime/train/noise_variance.cc", [
+    ]) + table("runtime/methods/re_attention/noise_variance.cc", [
         ("no-rows-are-all-rows", "NoiseVariance::Add", "s.item_rows ? s.item_rows->rows.size() : p.rows",
          "s.item_rows && !s.item_rows->rows.empty() ? s.item_rows->rows.size() : p.rows", "re_attention_test:*NoStep*"),
         ("moves-of-rows-that-stayed", "NoiseVariance::AddOnDevice", "variance, of.on_device", "variance, nullptr",

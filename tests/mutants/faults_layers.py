@@ -79,7 +79,7 @@ def cosine():
          "if (weights.unit_gain() != nullptr)", "if (false)", GRADIENTS),
     ]) + table("runtime/layers/recommender.cc", [
         ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (!is_cosine_) return h;", "return h;", SCORES),
-    ]) + table("runtime/gradients/sparse_gradients.cc", [
+    ]) + table("runtime/methods/sparse/sparse_gradients.cc", [
         ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + row",
          ".rstd_R = f.row_norm.rstd_N",
          SPARSE),

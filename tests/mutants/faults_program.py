@@ -109,7 +109,7 @@ def texts():
         ("a-target-of-the-next-record", "RecordsOf", "texts.Record(i)",
          "std::span<const int32_t>(texts.Record(i).data(), texts.Record(i).size() + 1)", "language_model_test"),
     ]) + table("runtime/train/trainer.cc", [
-        ("a-record-too-long-for-its-room", "Trainer::KeepTrainable",
+        ("a-record-too-long-for-its-room", "Trainer::Trainable",
          "LongestRecord(graph_->architecture(), options_.cut_to)", "graph_->architecture().max_length",
          "cut_records_test"),
     ]) + table("runtime/inference/texts.cc", [

@@ -22,13 +22,15 @@ def pooled_cache():
         ("pooled-above-the-ceiling", "PooledCache::IsOf", "num_records <= o.cache_at_most",
          "num_records / 2 <= o.cache_at_most", MADE),
     ]) + table("runtime/train/trainer.cc", [
-        ("pack-nothing-new", "Trainer::KeepWhatChanges", "trained_.contains(i)", "!trained_.contains(i)",
+        ("pack-nothing-new", "Trainer::Changes", "trained_.contains(i)", "!trained_.contains(i)",
          "trainer_test:TrainerTest.*"),
-        ("pack-without-the-fitted-head", "Trainer::KeepWhatChanges", "fitted ||", "",
+        ("pack-without-the-fitted-head", "Trainer::Changes", "fitted ||", "",
          CACHE + "OneProcessTrainsWhatAProcessForEachStepDoes"),
+    ]) + table("runtime/train/held_weights.cc", [
+        ("pack-old-weights-after-a-checkpoint", "HeldWeights::Take", "packed_once_ = false;", "", GOES_ON),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
-        ("pack-old-weights-after-a-checkpoint", "Trainer::Restore", "packed_once_ = false;", "", GOES_ON),
-        ("pooled-before-a-checkpoint", "Trainer::Restore", "if (pooled_) pooled_->Forget();", "", GOES_ON),
+        ("pooled-before-a-checkpoint", "Trainer::Restore", "if (context_.pooled) context_.pooled->Forget();", "",
+         GOES_ON),
     ])
 
 

@@ -37,12 +37,12 @@ def clipping():
         ("clip-check-of-the-last-stretch", "GridGradientSum::Add", "sum_squares += device_.ops->accumulate_on_grid",
          "sum_squares = device_.ops->accumulate_on_grid",
          CHECK + "TheSquaresOfAllStretchesAreCounted"),
-    ]) + table("runtime/train/release/step_release.cc", [
-        ("clip-to-twice-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()", "2 * grid.reduced_clipping_norm()",
-         GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
-        ("clip-check-at-twice-the-norm", "SumGrid", "grid.max_sum_squares()", "4 * grid.max_sum_squares()",
+    ]) + table("runtime/train/step_sum.cc", [
+        ("clip-to-twice-the-norm", "StepSum::clip", "grid_->reduced_clipping_norm()",
+         "2 * grid_->reduced_clipping_norm()", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
+        ("clip-check-at-twice-the-norm", "StepSum::StepSum", "grid_->max_sum_squares()", "4 * grid_->max_sum_squares()",
          CHECK + "TheBoundOfASumIsThatOfItsGrid"),
-    ]) + table("runtime/gradients/phantom_gradients.cc", [
+    ]) + table("runtime/methods/phantom/phantom_gradients.cc", [
         ("norm-without-cross-term", "PhantomGradients::Rows", "cross_squares_ += 2 * TableCross(factor)",
          "cross_squares_ += 0 * TableCross(factor)",
          GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
@@ -57,7 +57,7 @@ def clipping():
         ("norm-without-matrices", "PhantomGradients::AddGram", "gram_squares_ += ops_->dot(",
          "gram_squares_ += 0 * ops_->dot(",
          GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
-    ]) + table("runtime/gradients/integer_gradients.cc", [
+    ]) + table("runtime/methods/phantom/integer_gradients.cc", [
         ("integers-check-left-out", "IntegerGradients::Bound", "if (squares <= most)", "if (true)",
          INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
         ("integers-check-of-products-alone", "IntegerGradients::Bound",
@@ -93,11 +93,11 @@ def clipping():
     ]) + table("kernels/simd/outer_tile.cc", [
         ("integers-beyond-32-bits", "EndOfRun", "if (room < 0) break;", "",
          "integers_test:Integers.SumsAreExactAlsoBeyond32Bits"),
-    ]) + table("runtime/gradients/sparse_gradients.cc", [
+    ]) + table("runtime/methods/sparse/sparse_gradients.cc", [
         ("norm-of-sparse-without-rows", "SparseGradients::FinishRecord",
          "+ ops_->sum_squares(rows_.data(), slots_.size() * layout_.d())", "",
          SPARSE + "*Sparse.MaskedGradientAndNormEqualDualNumbers*"),
-    ]) + table("runtime/gradients/rgp_gradients.cc", [
+    ]) + table("runtime/methods/rgp/rgp_gradients.cc", [
         ("norm-of-rgp-of-half-the-release", "RgpGradients::FinishRecord",
          "ops_->sum_squares(release_.data(), release_.size())",
          "ops_->sum_squares(release_.data(), release_.size() / 2)",
@@ -124,17 +124,29 @@ def grid():
 
 def noise():
     return table("runtime/train/trainer.cc", [
-        ("noise-of-workers-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i <= 1) {",
+        ("noise-of-workers-from-the-seed", "MakeStreams", "if (secure) {", "if (secure && i <= 1) {",
          NOISE + "NothingOfSecureNoiseFollowsFromTheSeed"),
-        ("sampling-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i > 0) {",
+        ("sampling-from-the-seed", "MakeStreams", "if (secure) {", "if (secure && i > 0) {",
          NOISE + "NothingOfSecureSamplingFollowsFromTheSeed"),
-        ("dropout-by-place", "Trainer::AddRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, whole)",
-         "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, whole)",
+    ]) + table("runtime/train/gradient_step.cc", [
+        ("dropout-by-place", "GradientStep::AddRecord", "IsPrivate(o) ? PrivateDropoutSeed",
+         "IsPrivate(o) && i > context_->records.size() ? PrivateDropoutSeed",
          GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
-    ]) + table("runtime/train/release/step_release.cc", [
-        ("noise-on-the-first-4000", "NoiseAndScale", "privacy::AddDiscreteGaussian(noise, sigma, sum)",
-         "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE,
+    ]) + table("runtime/train/step_sum.cc", [
+        ("noise-on-the-first-4000", "StepSum::Take", "noise_->Add(step_, *grid_, first, sum, noise);",
+         "noise_->Add(step_, *grid_, first, sum.first(std::min<size_t>(n, 4000)), noise);", EVERY_COORDINATE,
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
+        ("noise-on-the-first-piece", "StepSum::Take", "noise_->Add(", "if (first == 0) noise_->Add(", EVERY_COORDINATE),
+        ("noise-of-the-sum-halved", "StepSum::StepSum", ".multiplier = GradientNoise(o)",
+         ".multiplier = GradientNoise(o) / 2",
+         EVERY_COORDINATE, GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation",
+         "cuda_trainer_test:*Private*", "cuda_methods_test:*StepsAre*"),
+        ("noise-of-rows-is-what-is-charged", "StepSum::StepSum", ".multiplier = GradientNoise(o)",
+         ".multiplier = o.privacy.noise_multiplier", EVERY_COORDINATE),
+    ]) + table("runtime/privacy/noise/noise_process.cc", [
+        ("noise-halved", "Add", "grid.sigma_in_steps(options_.multiplier)",
+         "grid.sigma_in_steps(options_.multiplier / 2)", EVERY_COORDINATE,
+         GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation"),
     ]) + table("runtime/train/privacy_plan.cc", [
         ("steps-of-a-part-charged-to-all", "PrivacyPlan::Charges", ".part = record_part_", "", PARTS),
         ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map",
@@ -151,22 +163,10 @@ def noise():
          "o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure",
          "privacy::NoiseKind::kSecure",
          NOISE + "RepeatableNoiseIsChargedAsSuch"),
-    ]) + table("runtime/train/release/flat_release.cc", [
-        ("noise-on-the-first-piece", "Update", "sigma_, scale, noise, g", "first == 0 ? sigma_ : 0, scale, noise, g",
-         EVERY_COORDINATE),
-        ("noise-halved", "FlatRelease", "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
-         "grid_.sigma_in_steps(options.privacy.noise_multiplier / 2)",
-         EVERY_COORDINATE, GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation"),
-    ]) + table("runtime/train/release/rgp_release.cc", [
-        ("noise-of-rgp-on-the-first-piece", "AddNoise", "sigma_, 1.0f, noise", "first == 0 ? sigma_ : 0, 1.0f, noise",
-         EVERY_COORDINATE),
-        ("noise-of-rgp-halved", "RgpRelease", "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
-         "grid_.sigma_in_steps(options.privacy.noise_multiplier / 2)", EVERY_COORDINATE),
-    ]) + table("runtime/train/release/sparse_release.cc", [
-        ("noise-of-rows-is-what-is-charged", "MakeSum", "grid_->sigma_in_steps(GradientNoise(o))",
-         "grid_->sigma_in_steps(o.privacy.noise_multiplier)",
-         EVERY_COORDINATE),
-    ]) + table("runtime/train/release/step_rows.cc", [
+    ]) + table("runtime/methods/rgp/rgp_method.cc", [
+        ("projections-of-the-first-worker-alone", "AddNoise", "ForEachPiece(worker,",
+         "if (worker == 0) ForEachPiece(0,", EVERY_COORDINATE),
+    ]) + table("runtime/methods/sparse/step_rows.cc", [
         ("noise-of-map-is-the-gradients", "MapOptions", "o.sparse.map_noise_ratio).map",
          "o.sparse.map_noise_ratio).gradient",
          NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
@@ -179,10 +179,11 @@ def noise():
 
 def charges():
     return table("runtime/train/trainer.cc", [
-        ("charge-after-the-draw", "Trainer::Step", "WISP_RETURN_IF_ERROR(ChargeIfNeeded()); DrawBatch();",
-         "DrawBatch(); WISP_RETURN_IF_ERROR(ChargeIfNeeded());", GUARANTEE + "NothingIsDrawnForAChargeThatIsRefused"),
-        ("charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;",
-         "charged_until_[i] = step_ + steps + 1;",
+        ("charge-after-the-draw", "Trainer::Step", "if (charges_)", "Draw(); if (charges_)",
+         GUARANTEE + "NothingIsDrawnForAChargeThatIsRefused"),
+    ]) + table("runtime/train/step_charges.cc", [
+        ("charge-for-one-step-too-few", "StepCharges::Pay", "charged_until_[i] = step + steps;",
+         "charged_until_[i] = step + steps + 1;",
          TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
     ]) + table("runtime/train/check_options.cc", [
         ("shuffled-batches-taken", "CheckPrivate", "o.sampling != Sampling::kPoisson &&", "false &&",
@@ -201,33 +202,35 @@ def charges():
          GUARANTEE + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
         ("checkpoint-paid-for-another-purpose", "CheckCharged", " && entry.purpose == purpose ?", " ?",
          CLASSIFY + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
-    ]) + table("runtime/train/trainer_checkpoint.cc", [
-        ("checkpoint-keeps-what-is-charged", "Trainer::Restore",
+    ]) + table("runtime/train/step_charges.cc", [
+        ("checkpoint-keeps-what-is-charged", "StepCharges::Restore",
          "std::fill(charged_until_.begin(), charged_until_.end(), 0);",
-         "std::fill(charged_until_.begin(), charged_until_.end(), step_ + 1);", TRAINER + "RestoredPrivateRunPaysAgain",
+         "std::fill(charged_until_.begin(), charged_until_.end(), c.step + 1);",
+         TRAINER + "RestoredPrivateRunPaysAgain",
          INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain",
          CLASSIFY + "ResumesWithinItsBudgetWithTheStepsThatFit"),
-        ("classifier-forgets-its-releases", "Trainer::Save", "if (head_) c.head_releases", "if (false) c.head_releases",
-         CLASSIFY + "ResumedRunEqualsUninterruptedRunBitForBit"),
-        ("resumed-run-charged-as-another", "Trainer::Restore", "if (plan_) plan_->SetRun(c.run_id);", "",
+        ("resumed-run-charged-as-another", "StepCharges::Restore", "plan_.SetRun(c.run_id);", "",
          INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
-        ("checkpoint-of-the-first-part-alone", "Trainer::Restore",
-         "for (const PrivacyPlan::Part& part : plan_->parts())",
-         "for (const PrivacyPlan::Part& part : std::span(plan_->parts()).first(1))",
+        ("checkpoint-of-the-first-part-alone", "StepCharges::Check",
+         "for (const PrivacyPlan::Part& part : plan_.parts())",
+         "for (const PrivacyPlan::Part& part : std::span(plan_.parts()).first(1))",
          CLASSIFY + "Checkpoint_ResumesOnlyWithTheLedgerThatPaid"),
+    ]) + table("runtime/methods/dp_fp/dp_fp_method.h", [
+        ("classifier-forgets-its-releases", "Restore", "(void)pass_.Restore(checkpoint.head_releases);",
+         "(void)checkpoint;", CLASSIFY + "ResumedRunEqualsUninterruptedRunBitForBit"),
     ]) + table("runtime/train/options.cc", [
         ("checkpoint-tells-the-number-of-records", "RunIdentity", 'if (!IsPrivate(o)) id.Named("records"',
          'id.Named("records"',
          INTERRUPTED + "PrivateCheckpointDoesNotKnowHowManyRecordsThereAre"),
     ]) + table("runtime/train/trainer.cc", [
-        ("charged-beyond-the-end", "Trainer::ChargeIfNeeded", "std::min(schedule_.end, pause_)",
+        ("charged-beyond-the-end", "Trainer::Step", "std::min(schedule_.end, pause_)",
          "std::min(options_.num_steps, pause_)",
          INTERRUPTED + "TheLearningRateOfAShortenedRunComesToItsEnd"),
-        ("a-restored-snapshot-repeats-its-noise", "Trainer::DrawBatch", "w->noise.Freshen();", "(void)w;",
+        ("a-restored-snapshot-repeats-its-noise", "Trainer::Draw", "worker.noise.Freshen();", "(void)worker;",
          "restored_snapshot_test:RestoredSnapshot.Steps_HaveOtherNoise"),
-        ("a-restored-snapshot-repeats-its-batches", "Trainer::DrawBatch", "sampling_stream_.Freshen();", "",
+        ("a-restored-snapshot-repeats-its-batches", "Trainer::Draw", "sampling_.Freshen();", "",
          "restored_snapshot_test:RestoredSnapshot.Steps_HaveOtherBatches"),
-        ("charged-beyond-a-pause", "Trainer::ChargeIfNeeded", "std::min(schedule_.end, pause_)", "schedule_.end",
+        ("charged-beyond-a-pause", "Trainer::Step", "std::min(schedule_.end, pause_)", "schedule_.end",
          "paused_run_test:PausedRun.PaysForTheStepsOfEachCallAlone"),
     ])
 
@@ -237,7 +240,7 @@ def rows():
                 "Frequencies(histogram, options), {}};")
     add_noise = "privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);"
     follows = HISTOGRAM + "AllThatIsReleasedFollowsFromTheNoisedHistogram"
-    return table("runtime/train/release/contribution_map.cc", [
+    return table("runtime/methods/sparse/contribution_map.cc", [
         ("map-share-of-one-each", "ContributionMap::Count",
          "std::min(1 / clipping_norm_, 1 / std::sqrt(static_cast<double>(distinct_.size())))",
          "1 / clipping_norm_", SPARSE + "ContributionMap.OneRecordMovesTheMapByAtMostItsNorm"),
@@ -331,11 +334,12 @@ def jobs():
         ("noise-without-the-heads-cost", "CalibrateTo", "beside.push_back(mechanism);", "",
          CLASSIFY + "BothMechanismsOfClippedComposeToTheGoal"),
     ]) + table("runtime/train/trainer.cc", [
-        ("charge-for-the-private-number", "Trainer::Create", "WISP_ASSIGN_OR_RETURN(trainer->plan_,",
-         "options.num_records_public = static_cast<uint32_t>(records.size()); WISP_ASSIGN_OR_RETURN(trainer->plan_,",
+        ("charge-for-the-private-number", "Trainer::Create", "WISP_ASSIGN_OR_RETURN(PrivacyPlan plan,",
+         "options.num_records_public = static_cast<uint32_t>(records.size()); WISP_ASSIGN_OR_RETURN(PrivacyPlan plan,",
          DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords"),
-        ("draws-for-the-private-number", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_",
-         "static_cast<double>(options_.expected_batch) / n, n, batch_",
+    ]) + table("runtime/train/sampler.cc", [
+        ("draws-for-the-private-number", "MakeSampler", "LawOf(o).probability, num_records",
+         "static_cast<double>(o.expected_batch) / static_cast<double>(num_records), num_records",
          DECLARED + "BatchesAreDrawnWithTheDeclaredProbability"),
     ]) + table("ports/c/personalise_c.cc", [
         ("declared-number-of-c-counted", "Run", "what_.Read(o_, base, job));",
@@ -346,43 +350,40 @@ def jobs():
 
 def dp_fp():
     return table("runtime/train/trainer.cc", [
-        ("noise-of-workers-from-a-seed", "Trainer::Create",
+        ("noise-of-workers-from-a-seed", "MakeStreams",
          "WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());",
          "RandomStream stream = i > 1 ? RandomStream::Reproducible(i, StreamPurpose::kNoise) "
          ": *RandomStream::Secure();",
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
-        ("dp-fp-charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;",
-         "charged_until_[i] = step_ + steps + 1;",
-         DP_FP + "ClippedChargesBothMechanisms"),
-        ("dp-fp-head-alone-charged", "Trainer::ChargeIfNeeded", "i < charges.size(); ++i", "i < 1; ++i",
-         DP_FP + "ClippedChargesBothMechanisms"),
-        ("dp-fp-encoder-takes-the-heads-draw", "Trainer::DrawGradientBatch",
-         "privacy::PoissonSample(sampling_stream_, BatchProbability(options_), n, batch_);",
-         "if (head_) { head_->ForEachDrawn([&](uint32_t i) { batch_.push_back(i); }); } else { "
-         "privacy::PoissonSample(sampling_stream_, BatchProbability(options_), n, batch_); }",
+        ("dp-fp-encoder-takes-the-heads-draw", "Trainer::Draw", "part->Draw(sampling_);",
+         "{ auto again = RandomStream::Reproducible(step(), StreamPurpose::kSampling); part->Draw(again); }",
          DP_FP + "TheEncodersDrawDoesNotFollowFromTheHeads"),
-        ("one-batch-for-all-steps", "Trainer::DrawBatch", "batch_.clear();", "if (!batch_.empty()) return;",
-         TRAINER + "EveryStepDrawsABatchOfItsOwn"),
-        ("dp-fp-encoder-draws-twice-as-large", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_",
-         "2 * BatchProbability(options_), n, batch_",
+        ("one-batch-for-all-steps", "Trainer::Draw", "part->Draw(sampling_);",
+         "if (step() == 0) part->Draw(sampling_);", TRAINER + "EveryStepDrawsABatchOfItsOwn"),
+    ]) + table("runtime/train/step_charges.cc", [
+        ("dp-fp-charge-for-one-step-too-few", "StepCharges::Pay", "charged_until_[i] = step + steps;",
+         "charged_until_[i] = step + steps + 1;",
+         DP_FP + "ClippedChargesBothMechanisms"),
+        ("dp-fp-head-alone-charged", "StepCharges::Pay", "i < charges.size(); ++i", "i < 1; ++i",
+         DP_FP + "ClippedChargesBothMechanisms"),
+    ]) + table("runtime/train/sampler.cc", [
+        ("dp-fp-encoder-draws-twice-as-large", "MakeSampler", "LawOf(o).probability, num_records",
+         "2 * LawOf(o).probability, num_records",
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
-    ]) + table("runtime/train/release/flat_release.cc", [
-        ("dp-fp-noise-of-the-head-for-the-encoder", "FlatRelease",
-         "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
-         "grid_.sigma_in_steps(options.dp_fp.noise_multiplier > 0 ? options.dp_fp.noise_multiplier : "
-         "options.privacy.noise_multiplier)",
+    ]) + table("runtime/train/step_sum.cc", [
+        ("dp-fp-noise-of-the-head-for-the-encoder", "StepSum::StepSum", ".multiplier = GradientNoise(o)",
+         ".multiplier = o.dp_fp.noise_multiplier > 0 ? o.dp_fp.noise_multiplier : GradientNoise(o)",
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
-    ]) + table("runtime/train/release/step_release.cc", [
-        ("dp-fp-clip-to-ten-times-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()",
-         "10 * grid.reduced_clipping_norm()",
+        ("dp-fp-clip-to-ten-times-the-norm", "StepSum::clip", "grid_->reduced_clipping_norm()",
+         "10 * grid_->reduced_clipping_norm()",
          DP_FP + "EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier"),
-    ]) + table("runtime/train/privacy_plan.cc", [
-        ("head-charged-for-one-release", "HeadPartOf", ".releases = o.dp_fp.micro_batches,", "",
+    ]) + table("runtime/methods/dp_fp/dp_fp_method.cc", [
+        ("head-charged-for-one-release", "HeadPart", ".releases = o.dp_fp.micro_batches,", "",
          DP_FP + "EveryStepIsChargedForAllItsMicroBatches"),
-        ("head-released-without-slack", "HeadPartOf",
+        ("head-released-without-slack", "HeadPart",
          ".noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}", ".noises = {}",
          DP_FP + "TheGridsSlackIsThatOfAllReleases"),
-    ]) + table("runtime/train/release/head_pass.cc", [
+    ]) + table("runtime/methods/dp_fp/head_pass.cc", [
         ("dp-fp-draws-twice-as-large", "HeadPass::Draw", "PoissonSample(sampling, probability_",
          "PoissonSample(sampling, 2 * probability_", DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
         ("dp-fp-one-sample-for-all-micro-batches", "HeadPass::Draw", "privacy::PoissonSample(sampling,",
@@ -390,7 +391,7 @@ def dp_fp():
         ("dp-fp-one-sample-for-all-steps", "HeadPass::Draw", "draws_.clear();",
          "if (!draws_.empty()) return releases_.Clear();",
          HEAD_PASS),
-    ]) + table("runtime/train/release/head_releases.cc", [
+    ]) + table("runtime/methods/dp_fp/head_releases.cc", [
         ("head-noise-on-the-first-4000", "HeadReleases::Release",
          "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum())",
          "grid_.sigma_in_steps(options_.noise_multiplier), "
@@ -424,12 +425,13 @@ def records_together():
     ]) + table("kernels/reference/heads.h", [
         ("weight-of-the-first-record", "SoftmaxStart", "OptionsOf(a.options_B, b).target_weight",
          "OptionsOf(a.options_B, 0).target_weight", recommenders),
-    ]) + table("runtime/train/release/head_pass.cc", [
+    ]) + table("runtime/methods/dp_fp/dp_fp_method.cc", [
         ("noise-of-the-first-record", "PaperNoise::Draw", "values_.data() + b * steps_.size()",
          "values_.data() + 0 * b", classifiers),
+    ]) + table("runtime/methods/dp_fp/head_pass.cc", [
         ("representation-of-the-first-record", "HeadPass::AddWaiting",
          "waiting.h.data() + b * graph_->architecture().width", "waiting.h.data()", classifiers),
-    ]) + table("runtime/gradients/rgp_gradients.cc", [
+    ]) + table("runtime/methods/rgp/rgp_gradients.cc", [
         ("inputs-of-a-block-computed-later", "RgpGradients::EndKept", "if (head_open_) FinishHead();", "",
          recommenders),
     ]) + table("runtime/layers/stack.cc", [

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/privacy/json.h"
-#include "runtime/train/audit/audit_dp_fp.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/audit_dp_fp.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "runtime/train/run/classification.h"
 #include "tools/lab/audit_classifier.h"
 #include "tools/wisp/output.h"

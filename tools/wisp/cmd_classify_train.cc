@@ -9,7 +9,7 @@
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "runtime/train/run/classification.h"
 #include "runtime/train/run/classifier_start.h"
 #include "tools/wisp/commands.h"

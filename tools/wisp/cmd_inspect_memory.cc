@@ -8,7 +8,7 @@
 #include "runtime/model/item_texts.h"
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/noise/exact_sum.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "runtime/train/run/fine_tune.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/device.h"

@@ -8,6 +8,8 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/train/audit/audit_device.h"
 #include "runtime/train/audit/audit_training.h"
+#include "runtime/train/method_table.h"
+#include "runtime/train/negative_sampler.h"
 #include "runtime/train/record_pass.h"
 
 namespace wisp {
@@ -66,11 +68,11 @@ class ThroughTrainer final : public Observed {
   std::vector<float> start_weights_;  // all of them: an adapter's checkpoint holds only the adapter
 };
 
-// Drives a StepRelease as Trainer::Step does, with one worker.
+// Drives a GradientMethod as a step of training does, with one worker.
 class ThroughRelease final : public Observed {
  public:
   ThroughRelease(const StepAuditOptions& o, const TrainingOptions& step, std::span<const Record> records,
-                 const ReleaseFactory& make, RandomStream random)
+                 const MethodFactory& make, RandomStream random)
       : options_(step),
         records_(records),
         weights_(o.weights),
@@ -85,8 +87,8 @@ class ThroughRelease final : public Observed {
       negatives_.emplace(graph_->base(), step.num_negatives, step.seed);
       negatives_->Draw(0, weights_.data());
     }
-    release_ =
-        make ? make(*graph_, trained_, weights_, options_) : MakeStepRelease(*graph_, trained_, weights_, options_);
+    const MethodSetup setup{*graph_, trained_, weights_, options_};
+    method_ = make ? make(setup) : EntryOf(options_).make(setup);
   }
 
   Status Next(std::span<float> sum) override {
@@ -94,16 +96,16 @@ class ThroughRelease final : public Observed {
     privacy::PoissonSample(random_, BatchProbability(options_), static_cast<uint32_t>(records_.size()), drawn_);
     batch_.clear();
     for (uint32_t i : drawn_) batch_.push_back(&records_[i]);
-    release_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
-                    random_);
+    method_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
+                   random_);
     for (const Record* record : batch_) Add(*record);
     RunWaiting();
-    release_->DrawNoise(0, random_);
-    release_->Reduce();
-    release_->AddNoise(0, random_);
-    release_->Prepare();
+    method_->DrawNoise(0, random_);
+    method_->Reduce();
+    method_->AddNoise(0, random_);
+    method_->Prepare();
     const double divisor = options_.expected_batch;
-    release_->Update(0, random_, divisor, [&](const Change& change) {
+    method_->Update(0, random_, divisor, [&](const Change& change) {
       assert(change.row_J == nullptr);  // only devices set row_J, and audits refuse devices
       const size_t offset = graph_->parameters()[change.parameter].offset + change.first;
       for (size_t i = 0; i < change.n; ++i)
@@ -125,7 +127,7 @@ class ThroughRelease final : public Observed {
     if (pass_.empty()) return;
     RecordContext context{
         .weights = packed_.view(), .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
-    pass_.Run(context, release_->GradientsOf(0));
+    pass_.Run(context, method_->GradientsOf(0));
   }
 
   TrainingOptions options_;
@@ -138,7 +140,7 @@ class ThroughRelease final : public Observed {
   RecordPass<Graph> pass_;
   RandomStream random_;
   std::optional<NegativeSampler> negatives_;
-  std::unique_ptr<StepRelease> release_;
+  std::unique_ptr<GradientMethod> method_;
   std::vector<uint32_t> drawn_;
   std::vector<const Record*> batch_;
 };
@@ -178,7 +180,7 @@ Result<std::vector<double>> Observe(const StepAuditOptions& o, const TrainingOpt
     WISP_ASSIGN_OR_RETURN(observed, ThroughTrainer::Create(o, step, records));
   } else {
     WISP_ASSIGN_OR_RETURN(RandomStream random, Stream(step, which));
-    observed = std::make_unique<ThroughRelease>(o, step, records, o.make_release, std::move(random));
+    observed = std::make_unique<ThroughRelease>(o, step, records, o.make_method, std::move(random));
   }
   const double unit = Norm(direction) * step.privacy.clipping_norm;
   std::vector<float> sum(o.weights.size());

@@ -27,6 +27,7 @@
 
 #include "runtime/privacy/audit/audit.h"
 #include "runtime/privacy/audit/membership.h"
+#include "runtime/train/sum_method.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
@@ -47,10 +48,9 @@ SyntheticRecords RandomPairs(size_t count, uint32_t num_items, privacy::RandomSt
 
 // ---- One step ----
 
-// Creates the release of a step; empty: MakeStepRelease. Through this seam tests plant mechanisms that are broken on
-// purpose; training itself has no such seam.
-using ReleaseFactory = std::function<std::unique_ptr<StepRelease>(
-    const Graph& graph, const TrainedSet& trained, std::span<const float> start, const TrainingOptions& options)>;
+// Makes the gradient method of a step; empty: the one of the options. Through this seam tests plant mechanisms that are
+// broken on purpose; training itself has no such seam.
+using MethodFactory = std::function<std::unique_ptr<GradientMethod>(const MethodSetup& setup)>;
 
 struct StepAuditOptions {
   Architecture architecture;
@@ -65,9 +65,9 @@ struct StepAuditOptions {
   std::vector<double> deltas = {1e-5, 1e-2, 1e-1};  // where epsilon(delta) is tested
   double confidence = 0.95;                         // probability that all bounds hold together
   // kTrainer: the training loop itself (sampling, charge, weights before and after), restored to the start each time.
-  // kRelease: only the release, driven as the trainer drives it, and charged once; `make_release` is read.
+  // kRelease: only the release, driven as the trainer drives it, and charged once; `make_method` is read.
   enum class Through { kTrainer, kRelease } through = Through::kTrainer;
-  ReleaseFactory make_release = {};
+  MethodFactory make_method = {};
 };
 
 struct StepAuditResult {

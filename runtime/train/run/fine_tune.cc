@@ -8,7 +8,7 @@
 #include "runtime/model/lists_of.h"
 #include "runtime/model/provenance.h"
 #include "runtime/privacy/statement.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/method_table.h"
 #include "runtime/train/run/check_start.h"
 #include "runtime/train/run/untrained_items.h"
 

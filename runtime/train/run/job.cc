@@ -11,15 +11,15 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/check_options.h"
 #include "runtime/train/check_records.h"
 #include "runtime/train/checkpoint_parts.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/method_table.h"
 #include "runtime/train/run/job_charges.h"
 #include "runtime/train/run/job_popularity.h"
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
 #include "runtime/train/run/shrink_rows.h"
-#include "runtime/train/release/step_release_parts.h"
 
 namespace wisp {
 namespace {

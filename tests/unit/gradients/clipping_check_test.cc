@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "runtime/privacy/noise/exact_sum.h"
-#include "runtime/train/release/step_release_parts.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/step_sum.h"
 
 namespace wisp::clipping_check_test {
 namespace {
@@ -16,16 +14,16 @@ namespace {
 // dropped.
 TEST(ClippingCheck, TheBoundOfASumIsThatOfItsGrid) {
   for (double clipping_norm : {0.01, 1.0, 30.0}) {
-    TrainingOptions o;
-    o.privacy.clipping_norm = clipping_norm;
-    const privacy::ExactGrid grid = MakeGrid(o, 1000);
-    EXPECT_EQ(grid.clipping_norm(), clipping_norm);
-    const GridGradientSum::Grid sum = SumGrid(grid);
-    EXPECT_LE(std::sqrt(sum.max_sum_squares), 0x1p30 * (1 + 1.001e-6));
-    EXPECT_GE(std::sqrt(sum.max_sum_squares), 0x1p30);
-    EXPECT_NEAR(sum.steps_per_unit * clipping_norm / 0x1p30, 1, 1e-6);
     for (ClipKind kind : {ClipKind::kFlat, ClipKind::kAutomatic}) {
-      const ClipRule rule = ClipOnGrid(kind, grid);
+      const TrainingOptions o{.method = Method::kPhantom,
+                              .num_threads = 1,
+                              .privacy = {.noise_multiplier = 1, .clipping_norm = clipping_norm, .clipping = kind}};
+      StepSum sum(kernels::BestOps(), o, 1000, 1000);
+      const double bound = std::sqrt(sum.integers().MaxSumSquares());
+      EXPECT_LE(bound, 0x1p30 * (1 + 1.001e-6));
+      EXPECT_GE(bound, 0x1p30);
+      EXPECT_NEAR(sum.integers().steps_per_unit() * clipping_norm / 0x1p30, 1, 1e-6);
+      const ClipRule rule = sum.clip();
       for (double norm : {clipping_norm / 10, clipping_norm, 50 * clipping_norm})
         EXPECT_LT(rule.Factor(norm) * norm, clipping_norm) << norm;
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/reference/dual.h"
-#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/methods/phantom/phantom_gradients.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/train/record_pass.h"

@@ -1,6 +1,6 @@
 // Gradients multiplied as integers: a record's contribution depends on it alone, is within the bound, and is right in
 // the mean.
-#include "runtime/gradients/integer_gradients.h"
+#include "runtime/methods/phantom/integer_gradients.h"
 
 #include <gtest/gtest.h>
 

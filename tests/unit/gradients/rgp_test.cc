@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "runtime/gradients/rgp_gradients.h"
+#include "runtime/methods/rgp/rgp_gradients.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/parameter_names.h"

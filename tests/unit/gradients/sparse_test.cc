@@ -6,12 +6,12 @@
 #include <numeric>
 #include <set>
 
-#include "runtime/gradients/sparse_gradients.h"
+#include "runtime/methods/sparse/sparse_gradients.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/train/negative_sampler.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/release/contribution_map.h"
+#include "runtime/methods/sparse/contribution_map.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/parameter_names.h"
 

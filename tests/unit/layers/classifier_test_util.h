@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/reference/dual.h"
-#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/methods/phantom/phantom_gradients.h"
 #include "runtime/layers/classifier.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/privacy/ledger/ledger.h"

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "kernels/reference/reference.h"
-#include "runtime/train/noise_variance.h"
+#include "runtime/methods/re_attention/noise_variance.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"

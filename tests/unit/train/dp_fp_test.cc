@@ -9,7 +9,7 @@
 #include <set>
 
 #include "runtime/privacy/accounting/accountant.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
 namespace wisp::dp_fp_test {

@@ -6,8 +6,7 @@
 #include <numeric>
 
 #include "runtime/train/popularity.h"
-#include "runtime/train/release/contribution_map.h"
-#include "runtime/train/release/step_release.h"
+#include "runtime/methods/sparse/contribution_map.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"

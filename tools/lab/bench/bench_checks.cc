@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "runtime/gradients/phantom_gradients.h"
 #include "runtime/layers/model_view.h"
 #include "runtime/layers/packed_weights.h"
+#include "runtime/methods/phantom/phantom_gradients.h"
 #include "runtime/train/record_pass.h"
 
 namespace wisp::tools {

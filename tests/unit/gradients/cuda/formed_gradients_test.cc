@@ -1,5 +1,5 @@
 // On a device records pass together. Their clipped sums equal those of the host, which takes the records one by one.
-#include "runtime/gradients/formed_gradients.h"
+#include "runtime/methods/phantom/formed_gradients.h"
 
 #include <gtest/gtest.h>
 

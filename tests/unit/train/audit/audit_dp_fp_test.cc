@@ -1,12 +1,12 @@
 // The audit of DP-FP: its steps refute mode paper's claim. The private modes withstand the same attack, and fall to it
 // if their claim is false. Noise has fixed seeds; a bound is wrong by chance with probability 1e-4 in each audit.
-#include "runtime/train/audit/audit_dp_fp.h"
+#include "runtime/methods/dp_fp/audit_dp_fp.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
 namespace wisp::audit_dp_fp_test {

@@ -194,7 +194,7 @@ TEST_F(AuditTraining, TrainerIsNotRefutedAndPaysForEveryRelease) {
 TEST_F(AuditTraining, NaiveMechanismWithoutABreachIsNotRefuted) {
   for (uint32_t batch : {100, 50}) {
     StepAuditOptions s = Step(batch);
-    s.make_release = test::MakeBroken(Breach::kNone);
+    s.make_method = test::MakeBroken(Breach::kNone);
     EXPECT_FALSE(Audit(s).refuted);
   }
 }
@@ -202,18 +202,17 @@ TEST_F(AuditTraining, NaiveMechanismWithoutABreachIsNotRefuted) {
 TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
   for (Breach breach : {Breach::kNoNoise, Breach::kHalfNoise}) {
     StepAuditOptions s = Step();
-    s.make_release = test::MakeBroken(breach);
+    s.make_method = test::MakeBroken(breach);
     const StepAuditResult r = Audit(s);
     EXPECT_TRUE(r.refuted);
     EXPECT_GT(r.mu.mu, 1.5);
   }
   // The product's own release with half the noise.
   StepAuditOptions s = Step();
-  s.make_release = [](const Graph& graph, const TrainedSet& trained, std::span<const float> start,
-                      const TrainingOptions& options) {
-    TrainingOptions half = options;
+  s.make_method = [](const MethodSetup& setup) {
+    TrainingOptions half = setup.options;
     half.privacy.noise_multiplier /= 2;
-    return MakeStepRelease(graph, trained, start, half);
+    return EntryOf(half).make({setup.graph, setup.trained, setup.start, half});
   };
   EXPECT_TRUE(Audit(s).refuted);
   s.training.method = Method::kRgp;
@@ -223,7 +222,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
 
 TEST_F(AuditTraining, MissingClippingIsCaught) {
   StepAuditOptions s = Step();
-  s.make_release = test::MakeBroken(Breach::kNoClipping);
+  s.make_method = test::MakeBroken(Breach::kNoClipping);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -232,7 +231,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaughtByTheTradeOffAlone) {
   StepAuditOptions s = Step();
   s.deltas = {};
   EXPECT_FALSE(Audit(s).refuted);
-  s.make_release = test::MakeBroken(Breach::kNoNoise);
+  s.make_method = test::MakeBroken(Breach::kNoNoise);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -243,7 +242,7 @@ TEST_F(AuditTraining, SkippedEmptyBatchIsCaught) {
   s.observations = 1000;
   s.training.privacy.noise_multiplier = 2;
   EXPECT_FALSE(Audit(s).refuted);
-  s.make_release = test::MakeBroken(Breach::kSkippedEmpty);
+  s.make_method = test::MakeBroken(Breach::kSkippedEmpty);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -286,9 +285,9 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
     s.training.privacy.norm_form = form;
     EXPECT_FALSE(Audit(s).refuted);
   }
-  s.make_release = test::MakeBroken(Breach::kNoCrossTerm);
+  s.make_method = test::MakeBroken(Breach::kNoCrossTerm);
   EXPECT_TRUE(Audit(s).refuted);
-  s.make_release = test::MakeBroken(Breach::kTableWithoutNoise);
+  s.make_method = test::MakeBroken(Breach::kTableWithoutNoise);
   EXPECT_TRUE(Audit(s).refuted);
 }
 

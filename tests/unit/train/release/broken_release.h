@@ -21,7 +21,7 @@ enum class Breach {
   kSkippedEmpty,       // nothing is released for an empty batch
 };
 
-class BrokenRelease final : public StepRelease {
+class BrokenRelease final : public GradientMethod {
  public:
   BrokenRelease(const Graph& graph, const TrainingOptions& o, Breach breach)
       : graph_(&graph), options_(o), breach_(breach), sum_(FlatSize(graph.parameters()), 0.0), gradients_(this) {}
@@ -111,9 +111,9 @@ class BrokenRelease final : public StepRelease {
   Naive gradients_;
 };
 
-inline ReleaseFactory MakeBroken(Breach breach) {
-  return [breach](const Graph& graph, const TrainedSet&, std::span<const float>, const TrainingOptions& options) {
-    return std::make_unique<BrokenRelease>(graph, options, breach);
+inline MethodFactory MakeBroken(Breach breach) {
+  return [breach](const MethodSetup& setup) {
+    return std::make_unique<BrokenRelease>(setup.graph, setup.options, breach);
   };
 }
 

@@ -1,6 +1,6 @@
 // The samples of a DP-FP step: each micro-batch and each step takes its own Poisson sample. The charge is that of as
 // many independent subsampled Gaussians.
-#include "runtime/train/release/head_pass.h"
+#include "runtime/methods/dp_fp/head_pass.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // DP-FP's releases for its head: one record moves them by at most the clipping norm, every coordinate is noised, and
 // the head that is fitted to them is the posterior.
-#include "runtime/train/release/head_releases.h"
+#include "runtime/methods/dp_fp/head_releases.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Whole DP-FP runs: the ledger's charges meet the goal, in one mechanism and in two; a run without a guarantee states
 // none; bad goals are refused before anything is spent.
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "runtime/train/run/job.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "runtime/privacy/accounting/accountant.h"
-#include "runtime/train/dp_fp_report.h"
+#include "runtime/methods/dp_fp/dp_fp_report.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
 namespace wisp::classification_job_test {

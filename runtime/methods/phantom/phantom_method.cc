@@ -1,0 +1,69 @@
+#include "runtime/methods/phantom/phantom_method.h"
+
+#include "runtime/methods/phantom/formed_gradients.h"
+#include "runtime/methods/phantom/integer_gradients.h"
+#include "runtime/methods/phantom/phantom_gradients.h"
+#include "runtime/train/privacy_plan.h"
+
+namespace wisp {
+namespace {
+
+// The Gram form keeps factors of all blocks.
+PhantomOptions Phantom(const TrainingOptions& o) {
+  return {.form = o.recompute_blocks ? NormForm::kFormed : o.privacy.norm_form};
+}
+
+PhantomGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, size_t worker) {
+  return {.parameters = graph.parameters(),
+          .trained = trained,
+          .head_parameter = graph.head_parameter(),
+          .max_rows = graph.max_record_rows(),
+          .worker = worker,
+          .norms_head_rows = graph.architecture().head.temperature > 0};
+}
+
+IntegerGradients::Setup IntegerSetupOf(const Graph& graph, const TrainedSet& trained) {
+  return {.parameters = graph.parameters(),
+          .trained = trained,
+          .max_records = graph.max_records(),
+          .max_rows = graph.max_rows()};
+}
+
+class PhantomMethod final : public FlatMethod {
+ public:
+  explicit PhantomMethod(const MethodSetup& s) : FlatMethod(s) {
+    const kernels::Device& device = s.graph.device();
+    const bool integers = MultipliesIntegers(s.graph.architecture(), s.options);
+    PhantomOptions phantom = Phantom(s.options);
+    phantom.clip = sum_.clip();
+    for (size_t w = 0; w < NumCallers(s.options); ++w) {
+      if (sum_.is_on_device()) {
+        Own(std::make_unique<FormedGradients>(device, BatchSetupOf(s.graph, s.trained), phantom.clip, sum_.integers()));
+      } else if (integers) {
+        Own(std::make_unique<IntegerGradients>(device, IntegerSetupOf(s.graph, s.trained), phantom.clip,
+                                               sum_.integers()));
+      } else {
+        Own(std::make_unique<PhantomGradients>(device, SetupOf(s.graph, s.trained, w), phantom, sum_.integers()));
+      }
+    }
+  }
+};
+
+size_t PlanGradients(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o) {
+  if (!o.device.memory.is_host()) return FormedGradients::PlanBytes(BatchSetupOf(graph, trained));
+  if (MultipliesIntegers(graph.architecture(), o)) return IntegerGradients::PlanBytes(IntegerSetupOf(graph, trained));
+  return PhantomGradients::PlanBytes(graph.ops(), SetupOf(graph, trained, 0), Phantom(o));
+}
+
+}  // namespace
+
+std::unique_ptr<GradientMethod> MakePhantomMethod(const MethodSetup& setup) {
+  return std::make_unique<PhantomMethod>(setup);
+}
+
+MethodBytes PlanPhantomMethod(const Graph& graph, const TrainedSet& trained, size_t /*num_records*/,
+                              const TrainingOptions& o) {
+  return {.sums = StepSum::PlanBytes(o, trained.size()), .records = NumCallers(o) * PlanGradients(graph, trained, o)};
+}
+
+}  // namespace wisp
