@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The C interface as earlier programs rely on it: constants, functions, sizes, and the places of fields. The record in
 # tests/abi/lp64.txt must not change; a change that adds something records it. Structs that begin with `size` may grow.
-# tests/elf.sh compares the functions that the libraries show with this record and with the headers.
+# tests/program/elf.py compares the functions that the libraries show with this record and with the headers.
 #   tests/abi.sh BUILD_FOLDER             fails if something recorded changed, or something new is not recorded
 #   tests/abi.sh BUILD_FOLDER --update    records what is new; refused if something recorded changed
 source "$(dirname "$0")/shell.sh"

@@ -153,8 +153,7 @@ expect 2 "the processor's arithmetic is float32" "${recommend[@]}" --device cpu 
 
 # Classifiers.
 mkdir texts && cd texts
-. "$root/tests/cli_fixtures.sh"
-texts
+PYTHONPATH=$root/tests/program python3 -B -c 'import program; program.texts()'
 classify=("$wisp" classify train --recipe tiny.json --data train.txt --reproducible-noise 4 --threads 1 --json)
 for mode in aggregate clipped; do
   expect 0 "" "${classify[@]}" --mode $mode --out $mode.cpu --ledger $mode.ledger

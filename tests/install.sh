@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The installed files: everything that an app and the program need, and nothing that names this machine. tests/elf.sh
-# reads its libraries and programs, tests/consumer.sh builds apps against it.
+# The installed files: everything that an app and the program need, and nothing that names this machine.
+# tests/program/elf.py reads its libraries and programs, tests/consumer.sh builds apps against it.
 #   tests/install.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }

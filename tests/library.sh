@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The functions that the built library calls. tests/elf.sh checks what it shows and needs.
+# The functions that the built library calls. tests/program/elf.py checks what it shows and needs.
 #   tests/library.sh BUILD_FOLDER
 set -uo pipefail
 failures=0
@@ -15,7 +15,7 @@ for symbol in printf fprintf puts putchar fputs fputc perror exit _exit quick_ex
 done
 nm -u "$1"/libwisp_*.a 2>/dev/null | grep -E ' U _ZSt4(cout|cerr|clog)$' | sort -u | while read -r _ s; do echo "$s"; done | grep . && fail "a library writes to a standard stream"
 
-# These protections leave no trace in small frames. tests/elf.sh sees the rest of a hardened release in its files.
+# These protections leave no trace in small frames. tests/program/elf.py sees the rest of a hardened release in its files.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$2/CMakeCache.txt"; }
 if [ "$(cached WISP_HARDENING "$1")" = ON ] && [ "$(cached CMAKE_BUILD_TYPE "$1")" = Release ]; then
   grep -q -- -fstack-clash-protection "$1/compile_commands.json" || fail "large frames are not probed page by page"

@@ -30,7 +30,7 @@ done
 ! grep -q "$root" installed/*dist-info/licenses/NOTICE.compiled-in || fail "the notices name a folder of this machine"
 
 # Checks the extension and the program: what they show and need, how they are protected, their size.
-python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so installed/wisp/bin/wisp ||
+/usr/bin/python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so installed/wisp/bin/wisp ||
   fail "the extension and the program are not as tests/elf.json says"
 
 # Checks the types and runs the tests from elsewhere, so that they find the installed package.

@@ -36,7 +36,7 @@ program=installed/wisp/bin/wisp
 for file in "$extension" "$program" installed/wisp/{__init__.py,py.typed,_core.pyi} installed/*.dist-info/licenses/{LICENSE,NOTICE.md}; do
   [ -f "$file" ] || fail "the wheel lacks $file"
 done
-python3 "$root/tests/elf/hold.py" "$extension" "$program" || fail "the extension and the program are not as tests/elf.json says"
+/usr/bin/python3 "$root/tests/elf/hold.py" "$extension" "$program" || fail "the extension and the program are not as tests/elf.json says"
 export PYTHONPATH=$work/installed
 "$WISP_PYTHON/bin/python" -m mypy --strict --cache-dir=mypy -p wisp >out 2>&1 || fail "mypy --strict: $(head -n 20 out)"
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Checks ELF files against a table: what they show and need, how they are protected, how large they are.
 
     tests/elf/hold.py [OPTION...] FILE_OR_FOLDER...    of a folder every program and library, at any depth

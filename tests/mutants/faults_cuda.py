@@ -275,10 +275,10 @@ def memory():
         ("the-host-copies-while-a-kernel-runs", "CopyByHost", "if (!Wait()) return false;", "", kinds),
         ("a-sum-in-a-dump", "LeaveOutOfDumps", "MADV_DONTDUMP);", "MADV_NORMAL);", kinds),
     ]) + table("tools/lab/roof/op_cost.cc", [
-        ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roof.sh"),
+        ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roof.py"),
     ]) + table("tools/lab/roof/roofs.cc", [
         ("the-shorter-of-memory-and-arithmetic", "Roof::SecondsOf", "std::max(memory,", "std::min(memory,",
-         "cli_roof.sh"),
+         "cli_roof.py"),
     ])
 
 

@@ -401,7 +401,7 @@ def structs_and_enums():
         ("a-model-that-was-not-written-hides-a-charge", "BehindTheSteps", "is_paid ? WithWhatStays",
          "false ? WithWhatStays", C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
     ]) + table("tools/wisp/recipe/known_words.h", [
-        ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.sh"),
+        ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.py"),
     ]) + table("runtime/sqlite/open.cc", [
         ("a-pipe-is-waited-for", "FaultOf", "!S_ISREG(info.st_mode)", "false",
          "sqlite_reader_test:Sqlite.OtherThanRegularFiles_AreRefusedAtOnce"),

@@ -24,28 +24,28 @@ def deltas():
 
 def figures():
     return table("tools/wisp/ledger_access.cc", [
-        ("passed-limit-kept-quiet", "passes_limit", "limit && epsilon > limit->epsilon()", "false", "cli_budget.sh"),
+        ("passed-limit-kept-quiet", "passes_limit", "limit && epsilon > limit->epsilon()", "false", "cli_budget.py"),
         ("every-limit-is-passed", "passes_limit", "limit && epsilon > limit->epsilon()", "limit.has_value()",
-         "cli_budget.sh"),
+         "cli_budget.py"),
     ]) + table("tools/wisp/cmd_classify_train.cc", [
-        ("no-record-kept-quiet", "ReadData", "if (records_.empty()) WarnOfNoRecord();", "", "cli_classify.sh"),
+        ("no-record-kept-quiet", "ReadData", "if (records_.empty()) WarnOfNoRecord();", "", "cli_classify.py"),
     ]) + table("tools/wisp/training_run.cc", [
-        ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.sh"),
+        ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.py"),
     ]) + table("tools/wisp/output.cc", [
         ("bytes-called-private", "", '"planned_bytes",', "", "figures.sh"),
-        ("events-that-judged-called-private", "", ', "events_that_judged"', "", "cli_life.sh"),
-        ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.sh"),
+        ("events-that-judged-called-private", "", ', "events_that_judged"', "", "cli_life.py"),
+        ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.py"),
         ("text-that-a-terminal-acts-on", "PrintText", "Printable(text.substr(begin, tab - begin))",
-         "text.substr(begin, tab - begin)", "cli_life.sh"),
+         "text.substr(begin, tab - begin)", "cli_life.py"),
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
-         "cli_life.sh"),
+         "cli_life.py"),
     ]) + table("tools/wisp/replaced.cc", [
-        ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.sh"),
+        ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.py"),
         ("events-replaced-whose-names-are-not-beside-them", "CheckReplacesMadeUp",
-         "BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.sh"),
+         "BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.py"),
     ]) + table("tools/wisp/life/cmd_log_exchange.cc", [
         ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
-         "cli_outputs.sh"),
+         "cli_outputs.py"),
     ]) + table("tools/wisp/statement_check.cc", [
         ("a-changed-statement-holds", "CheckStated", "differ.empty()", "true", "ledgers.sh"),
         ("a-statement-of-another-ledger-holds", "CheckStated", "kept.receipt != then.front().receipt", "false",
@@ -116,18 +116,18 @@ def texts():
         ("a-cut-record-that-is-not", "AppendRecord", "ids.resize(first + most);", "", "language_model_test"),
     ]) + table("tools/wisp/text_records.cc", [
         ("a-private-run-refuses-a-bad-text", "ReadTextRecords", "EncodeTexts(texts, tokenise, options.private_run)",
-         "EncodeTexts(texts, tokenise, false)", "cli_train_texts.sh"),
+         "EncodeTexts(texts, tokenise, false)", "cli_train_texts.py"),
         ("held-out-texts-are-trained-on", "ReadTextRecords",
          "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);",
-         "cli_train_texts.sh"),
+         "cli_train_texts.py"),
     ]) + table("tools/wisp/training_run.cc", [
         ("a-run-that-names-no-record", "TrainingRun::Begin", "LedgerOf(a_.ledger, a_.anchor, *record_,",
          "LedgerOf(a_.ledger, a_.anchor, privacy::RecordSpec::Any(recipe_.unit),",
-         "cli_train_texts.sh"),
+         "cli_train_texts.py"),
     ]) + table("tools/wisp/cmd_merge.cc", [
         ("a-merged-adapter-rounded-away", "Merge",
          "file.storage() <= WeightStorage::kHalf ? file.storage() : WeightStorage::kFloat", "file.storage()",
-         "cli_train_texts.sh"),
+         "cli_train_texts.py"),
     ])
 
 

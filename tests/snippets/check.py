@@ -22,8 +22,8 @@ from snippets import block as block_of, blocks  # noqa: E402  from the tree that
 
 # Another test runs these whole programs; here they are only compiled or read.
 RUN_ELSEWHERE = {
-    ("README.md", "The main job in C"): "tests/readme.sh",
-    ("docs/guide.md", "In C"): "tests/readme.sh",
+    ("README.md", "The main job in C"): "tests/program/readme.py",
+    ("docs/guide.md", "In C"): "tests/program/readme.py",
     ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "An app that learns for years"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",

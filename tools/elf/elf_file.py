@@ -1,52 +1,33 @@
-#!/usr/bin/env python3
-"""Reads what a 64-bit ELF file tells the loader of Linux or Android, without other programs.
+#!/usr/bin/python3
+"""Reads what a 64-bit ELF file tells the loader of Linux or Android, by pyelftools (Debian: python3-pyelftools).
 
     tools/elf/elf_file.py FILE...       # its facts, as JSON
 
-What it cannot read is a NotElf with a sentence: a file that is cut short, of another class, or without
-sections. What a file must be is said elsewhere: tests/elf/hold.py, ports/android/elf.py.
+A file that it cannot read is a NotElf with a sentence: one that is cut short, of another class, or without sections.
+The requirements stand elsewhere: tests/elf/hold.py, ports/android/elf.py.
 """
 
+import io
 import json
-import struct
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+try:
+    from elftools.elf.elffile import ELFFile
+except ImportError:
+    sys.exit(f"pyelftools is missing for {sys.executable} (Debian: python3-pyelftools, for /usr/bin/python3)")
 
 MACHINES = {62: "x86-64", 183: "arm64"}
 COPY = {"x86-64": 5, "arm64": 1024}  # R_X86_64_COPY, R_AARCH64_COPY
 # An indirect branch may arrive at these instructions: endbr64; paciasp, which is a landing place too; and bti c.
 LANDINGS = {"x86-64": (b"\xf3\x0f\x1e\xfa",), "arm64": (b"\x3f\x23\x03\xd5", b"\x5f\x24\x03\xd5")}
-LOAD, DYNAMIC, INTERP, STACK, RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
 EXECUTE, WRITE = 1, 2
-SYMTAB, DYNSYM = 2, 11
-NEEDED, STRTAB, RELA, RELASZ, SONAME, RPATH, TEXTREL, BIND_NOW, RUNPATH, FLAGS, FLAGS_1 = (
-    1,
-    5,
-    7,
-    8,
-    14,
-    15,
-    22,
-    24,
-    29,
-    30,
-    0x6FFFFFFB,
-)
+DF_TEXTREL, DF_BIND_NOW, DF_1_NOW = 4, 8, 1
 
 
 class NotElf(Exception):
     pass
-
-
-@dataclass
-class Segment:
-    kind: int
-    flags: int
-    offset: int
-    address: int
-    size: int  # in the file
-    alignment: int
 
 
 @dataclass
@@ -70,95 +51,54 @@ class ElfFile:
     imported: list = field(default_factory=list)
 
 
-def unpack(form, data, offset, what):
-    try:
-        return struct.unpack_from("<" + form, data, offset)
-    except (struct.error, OverflowError):
-        raise NotElf(f"it is cut short: {what} would lie at byte {offset} of {len(data)}") from None
-
-
-def text(data, offset):
-    end = data.find(b"\0", offset)
-    if not 0 <= offset < len(data) or end < 0:
-        raise NotElf(f"it has a name at byte {offset} of {len(data)}, which does not end")
-    return data[offset:end].decode("utf-8", "backslashreplace")
-
-
 def is_elf(path):
     with open(path, "rb") as f:
         head = f.read(18)
     return head[:4] == b"\x7fELF" and head[16:18] in (b"\2\0", b"\3\0")  # not objects, which apps do not load
 
 
-def segments_of(data, offset, size, count):
-    for index in range(count):
-        kind, flags, at, address, _, in_file, _, alignment = unpack(
-            "IIQQQQQQ", data, offset + index * size, f"segment {index}"
-        )
-        if at + in_file > len(data):
-            raise NotElf(f"it is cut short: segment {index} ends at byte {at + in_file} of {len(data)}")
-        if kind == LOAD and alignment & (alignment - 1):
-            raise NotElf(f"segment {index} is aligned to {alignment}, which is no power of two")
-        yield Segment(kind, flags, at, address, in_file, alignment)
+def segments_of(data, elf):
+    for index, segment in enumerate(elf.iter_segments()):
+        header = segment.header
+        if header.p_offset + header.p_filesz > len(data):
+            end = header.p_offset + header.p_filesz
+            raise NotElf(f"it is cut short: segment {index} ends at byte {end} of {len(data)}")
+        if header.p_type == "PT_LOAD" and header.p_align & (header.p_align - 1):
+            raise NotElf(f"segment {index} is aligned to {header.p_align}, which is no power of two")
+        yield segment
 
 
-def offset_of(address, segments):
-    for s in segments:
-        if s.kind == LOAD and s.address <= address < s.address + s.size:
-            return address - s.address + s.offset
-    raise NotElf(f"address {address:#x} lies in no segment")
-
-
-def dynamic_of(data, segments):
-    """The entries of the dynamic section: a tag and its values."""
-    entries = {}
-    for s in segments:
-        if s.kind == DYNAMIC:
-            for at in range(s.offset, s.offset + s.size, 16):
-                tag, value = unpack("QQ", data, at, "the dynamic section")
-                if tag == 0:
-                    break
-                entries.setdefault(tag, []).append(value)
-    return entries
-
-
-def read_dynamic(elf, data, segments):
-    entries = dynamic_of(data, segments)
-    if STRTAB not in entries:
+def read_dynamic(facts, segments):
+    """Returns the numbers of the symbols that are copies of a library's data."""
+    dynamic = next((s for s in segments if s.header.p_type == "PT_DYNAMIC"), None)
+    tags = list(dynamic.iter_tags()) if dynamic else []
+    if not any(tag.entry.d_tag == "DT_STRTAB" for tag in tags):
         raise NotElf("it has no dynamic section: it is linked statically")
-    names = offset_of(entries[STRTAB][0], segments)
-    named = lambda tag: [text(data, names + value) for value in entries.get(tag, [])]
-    flags = entries.get(FLAGS, [0])[0]
-    elf.needed = sorted(named(NEEDED))
-    elf.soname = "".join(named(SONAME))
-    elf.search_paths = named(RPATH) + named(RUNPATH)
-    elf.bind_now = bool(flags & 8) or BIND_NOW in entries or bool(entries.get(FLAGS_1, [0])[0] & 1)
-    elf.text_relocations = bool(flags & 4) or TEXTREL in entries
-    copies = set()
-    if RELA in entries:
-        start = offset_of(entries[RELA][0], segments)
-        for at in range(start, start + entries.get(RELASZ, [0])[0], 24):
-            _, info = unpack("QQ", data, at, "a relocation")
-            if info & 0xFFFFFFFF == COPY[elf.machine]:
-                copies.add(info >> 32)
-    return names, copies
+    values = lambda kind: [tag for tag in tags if tag.entry.d_tag == kind]
+    bits = lambda kind: next((tag.entry.d_val for tag in values(kind)), 0)
+    facts.needed = sorted(tag.needed for tag in values("DT_NEEDED"))
+    facts.soname = "".join(tag.soname for tag in values("DT_SONAME"))
+    facts.search_paths = [tag.rpath for tag in values("DT_RPATH")] + [tag.runpath for tag in values("DT_RUNPATH")]
+    now = values("DT_BIND_NOW") or bits("DT_FLAGS") & DF_BIND_NOW or bits("DT_FLAGS_1") & DF_1_NOW
+    facts.bind_now, facts.text_relocations = bool(now), bool(values("DT_TEXTREL") or bits("DT_FLAGS") & DF_TEXTREL)
+    relocations = dynamic.get_relocation_tables().get("RELA")
+    entries = [entry.entry for entry in relocations.iter_relocations()] if relocations else []
+    return {entry.r_info_sym for entry in entries if entry.r_info_type == COPY[facts.machine]}
 
 
-def read_symbols(elf, data, sections, names, copies):
-    found = [s for s in sections if s[1] == DYNSYM]
-    if not found:
+def read_symbols(facts, sections, copies):
+    table = next((section for section in sections if section.header.sh_type == "SHT_DYNSYM"), None)
+    if table is None:
         raise NotElf("it has no section of dynamic symbols")
-    offset, size = found[0][4:6]
-    for index in range(1, size // 24):
-        name, info, other, section, _, _ = unpack("IBBHQQ", data, offset + index * 24, f"symbol {index}")
-        if info >> 4 == 0 or info & 15 == 3:  # local, or a section
+    for index, symbol in enumerate(table.iter_symbols()):
+        if symbol.entry.st_info.bind == "STB_LOCAL" or symbol.entry.st_info.type == "STT_SECTION":
             continue
-        if section == 0:
-            elf.imported.append(text(data, names + name))
-        elif other & 3 in (0, 3) and index not in copies:
-            elf.shown.append(text(data, names + name))
-    elf.shown.sort()
-    elf.imported.sort()
+        if symbol.entry.st_shndx == "SHN_UNDEF":
+            facts.imported.append(symbol.name)
+        elif symbol.entry.st_other.visibility in ("STV_DEFAULT", "STV_PROTECTED") and index not in copies:
+            facts.shown.append(symbol.name)
+    facts.shown.sort()
+    facts.imported.sort()
 
 
 def read(path):
@@ -167,41 +107,36 @@ def read(path):
         raise NotElf("it is no ELF file")
     if data[4:6] != b"\2\1":
         raise NotElf("it is not of 64 bits with the low byte first")
-    (
-        type_,
-        machine,
-        _,
-        entry,
-        segments_at,
-        sections_at,
-        _,
-        _,
-        segment_size,
-        num_segments,
-        section_size,
-        num_sections,
-        _,
-    ) = unpack("HHIQQQIHHHHHH", data, 16, "the header")
+    machine = int.from_bytes(data[18:20], "little")
     if machine not in MACHINES:
         raise NotElf(f"it is for machine {machine}; known are " + ", ".join(f"{n} ({m})" for m, n in MACHINES.items()))
-    segments = list(segments_of(data, segments_at, segment_size, num_segments))
-    sections = [unpack("IIQQQQIIQQ", data, sections_at + i * section_size, f"section {i}") for i in range(num_sections)]
-    loaded = [s for s in segments if s.kind == LOAD]
-    stack = [s for s in segments if s.kind == STACK]
-    elf = ElfFile(machine=MACHINES[machine], size_bytes=len(data))
-    elf.kind = "fixed" if type_ == 2 else "program" if any(s.kind == INTERP for s in segments) else "library"
-    elf.page = min((s.alignment for s in loaded), default=0)
-    elf.misplaced = any(s.alignment and (s.offset - s.address) % s.alignment for s in loaded)
-    elf.writable_code = any(s.flags & WRITE and s.flags & EXECUTE for s in loaded)
+    try:
+        return read_facts(ElfFile(machine=MACHINES[machine], size_bytes=len(data)), data)
+    except NotElf:
+        raise
+    except Exception as error:  # pyelftools has no class for all that a damaged file makes it raise
+        raise NotElf(f"it is cut short or damaged: {type(error).__name__}: {error}") from None
+
+
+def read_facts(facts, data):
+    elf = ELFFile(io.BytesIO(data))
+    segments, sections = list(segments_of(data, elf)), list(elf.iter_sections())
+    headers = [segment.header for segment in segments]
+    loaded = [header for header in headers if header.p_type == "PT_LOAD"]
+    stack = [header for header in headers if header.p_type == "PT_GNU_STACK"]
+    interpreted = any(header.p_type == "PT_INTERP" for header in headers)
+    facts.kind = "fixed" if elf.header.e_type == "ET_EXEC" else "program" if interpreted else "library"
+    facts.page = min((header.p_align for header in loaded), default=0)
+    facts.misplaced = any(h.p_align and (h.p_offset - h.p_vaddr) % h.p_align for h in loaded)
+    facts.writable_code = any(h.p_flags & WRITE and h.p_flags & EXECUTE for h in loaded)
     # without this entry the kernel makes the stack executable
-    elf.executable_stack = not stack or bool(stack[0].flags & EXECUTE)
-    elf.relro = any(s.kind == RELRO for s in segments)
-    elf.stripped = not any(s[1] == SYMTAB for s in sections)
-    code = b"".join(data[s.offset : s.offset + s.size] for s in loaded if s.flags & EXECUTE)
-    elf.landings = sum(code.count(mark) for mark in LANDINGS[elf.machine])
-    names, copies = read_dynamic(elf, data, segments)
-    read_symbols(elf, data, sections, names, copies)
-    return elf
+    facts.executable_stack = not stack or bool(stack[0].p_flags & EXECUTE)
+    facts.relro = any(header.p_type == "PT_GNU_RELRO" for header in headers)
+    facts.stripped = not any(section.header.sh_type == "SHT_SYMTAB" for section in sections)
+    code = b"".join(data[h.p_offset : h.p_offset + h.p_filesz] for h in loaded if h.p_flags & EXECUTE)
+    facts.landings = sum(code.count(mark) for mark in LANDINGS[facts.machine])
+    read_symbols(facts, sections, read_dynamic(facts, segments))
+    return facts
 
 
 if __name__ == "__main__":
