@@ -24,7 +24,7 @@ Composition& OfPurpose(std::vector<Purpose>& purposes, const std::string& name) 
 
 uint64_t NumSteps(const Composition& composition) {
   uint64_t sum = 0;
-  for (const Mechanism& m : composition.mechanisms()) sum += m.steps();
+  for (const Mechanism& m : composition.mechanisms()) sum += m.training_steps();
   return sum;
 }
 

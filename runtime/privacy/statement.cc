@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/core/text.h"
+#include "runtime/privacy/accounting/mechanism_kind.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
@@ -12,10 +13,21 @@ namespace {
 constexpr char kTuned[] = ", after choosing without a charge: ";  // part of a run's name
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
-std::string_view SamplingText(SamplingDone sampling) {
-  switch (sampling) {
+// How the mechanisms' kinds say that records took part, each once; as Poisson sampling does if none says it.
+std::string Participation(const PrivacyStatement& s, const char* MechanismKind::*said, const char* between) {
+  std::string text;
+  for (const Mechanism& m : s.mechanisms) {
+    const char* words = m.kind().*said;
+    if (words == nullptr || text.find(words) != std::string::npos) continue;
+    text.append(text.empty() ? "" : between).append(words);
+  }
+  return text.empty() ? kPoissonSubsampledGaussianKind.*said : text;
+}
+
+std::string SamplingText(const PrivacyStatement& s) {
+  switch (s.sampling) {
     case SamplingDone::kPoisson:
-      return "poisson";
+      return Participation(s, &MechanismKind::sampling, ", ");
     case SamplingDone::kFullBatch:
       return "full batch";
     case SamplingDone::kShuffled:
@@ -36,7 +48,7 @@ const char* ModeInWords(NoiseMode mode) {
 std::string SamplingInWords(const PrivacyStatement& s) {
   switch (s.sampling) {
     case SamplingDone::kPoisson:
-      return "every record entered every step independently (Poisson), as the accountant assumes";
+      return Participation(s, &MechanismKind::participation, "; ");
     case SamplingDone::kFullBatch:
       return "every record took part in every step; no amplification by sampling is claimed";
     case SamplingDone::kShuffled:
@@ -394,7 +406,7 @@ std::string ToJson(const PrivacyStatement& s) {
   for (const Mechanism& m : s.mechanisms) json.Value(m.ToText());
   json.EndArray();
   json.Key("steps").Value(s.num_steps);
-  json.Key("sampling").Value(SamplingText(s.sampling));
+  json.Key("sampling").Value(std::string_view(SamplingText(s)));
   json.Key("noise").Value(s.noise == NoiseKind::kReproducible ? "reproducible, no guarantee" : "secure");
   json.Key("noise_mode").Value(ModeText(s.noise_mode));
   json.Key("loss_slack").Value(s.loss_slack);

@@ -2,6 +2,9 @@
 from faults import table
 
 PLD = "accountant_test:Pld."
+ALLOCATION = "random_allocation_test:RandomAllocation."
+CORRELATED = "correlated_gaussian_test:CorrelatedGaussian."
+SCHEDULE = "noise_schedule_test:NoiseSchedule."
 ROUNDING = "pld_rounding_test:PldRounding."
 DRAWS = "decoding_accounting_test:"
 LEDGER = "ledger_test:LedgerTest."
@@ -22,9 +25,11 @@ def pld():
         ("pld-directions-swapped", "Between", "const double p = remove ? with : without, q = remove ? without : with;",
          "const double p = remove ? without : with, q = remove ? with : without;",
          PLD + "EachDirectionEqualsIndependentComputation"),
-        ("gaussians-cost-once", "OneGaussian", "m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps()))",
-         "m.noise_multiplier()",
+        ("gaussians-cost-once", "NoiseOfOneGaussian",
+         "m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps()))", "m.noise_multiplier()",
          PLD + "PlainGaussianEqualsAnalyticGaussian"),
+        ("noise-rounded-up", "GaussianRoundedUp", "1 / UpToPower(1 / values[0], per_octave)",
+         "UpToPower(values[0], per_octave)", SCHEDULE + "TooManyKinds_AreRoundedUp"),
         ("rdp-of-one-step", "GaussianRdp", "steps * std::max(0.0, LogMoment(q, s, order))",
          "std::max(0.0, LogMoment(q, s, order))",
          "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
@@ -40,6 +45,38 @@ def pld():
         ("draws-rounded-down", "ResponseRoundedUp", "lambda = UpToPower(m.lambda(), per_octave)",
          "lambda = m.lambda() * m.lambda() / UpToPower(m.lambda(), per_octave)",
          DRAWS + "Response.ManyKindsAreRoundedUp"),
+    ]) + table("runtime/privacy/accounting/kinds/random_allocation.cc", [
+        ("allocation-directions-swapped", "DiscretiseAllocation", "direction == Direction::kRemove",
+         "direction == Direction::kAdd", ALLOCATION + "EpochOfTwoSteps_CostsWhatItsDefinitionSays"),
+        ("allocation-of-an-even-epoch", "SumOfTerms", "const bool odd = (t >> j) % 2 == 1;", "const bool odd = false;",
+         ALLOCATION + "EpochOfManySteps_AgreesWithSamples"),
+        ("allocation-splits-down", "PlaceOfSum",
+         "std::clamp(std::expm1(log - floor * h) / std::expm1(h), 0.0L, 1.0L)", "0.0",
+         ALLOCATION + "MassAndMean_AreOne"),
+        ("allocation-renyi-of-one-direction", "LogMomentOfEpoch", "std::max({0.0, costs.moments[order], add})", "add",
+         ALLOCATION + "RenyiDivergence_IsTheLargerOfBothDirections"),
+        ("allocation-of-one-epoch", "AllocationRdp", "static_cast<double>(m.steps()) * log_moment", "log_moment",
+         ALLOCATION + "RdpIsAnUpperBound_AndClose"),
+        ("allocation-with-twice-the-noise", "RandomAllocation", "{o.noise_multiplier,", "{2 * o.noise_multiplier,",
+         ALLOCATION + "EpochOfOneStep_IsAPlainGaussian"),
+        ("allocation-of-replaced-records", "CheckAllocation", "m.adjacency() != Adjacency::kReplaceOne", "true",
+         ALLOCATION + "ImpossibleParameters_AreRefused"),
+        ("epoch-counts-as-a-step", "", 'return static_cast<uint64_t>(m.Parameter("epoch_steps"));', "return 1;",
+         "ledger_statement_test:LedgerStatementTest.SaysHowRecordsTookPart"),
+    ]) + table("runtime/privacy/accounting/kinds/correlated_gaussian.cc", [
+        ("correlated-participations-apart", "CorrelatedSensitivity", "g = 1 + to_b * g;", "g = 1;",
+         CORRELATED + "SensitivityIsThatOfTheWorstParticipation"),
+        ("correlated-sensitivity-halved", "PlainGaussianOf", "m.noise_multiplier() / sensitivity",
+         "m.noise_multiplier() / sensitivity * 2", CORRELATED + "CostsWhatOneGaussianOfTheSensitivityCosts"),
+        ("correlated-runs-cost-once", "PlainGaussianOf", ".count = m.steps(),", ".count = 1,",
+         CORRELATED + "CostsWhatOneGaussianOfTheSensitivityCosts"),
+        ("correlated-noise-of-replaced-records", "CheckCorrelated", "m.adjacency() != Adjacency::kReplaceOne", "true",
+         CORRELATED + "ImpossibleParameters_AreRefused"),
+    ]) + table("runtime/privacy/noise/correlated_noise.cc", [
+        ("rounding-of-correlated-noise-is-free", "CorrelatedRoundingShift", "std::sqrt(numbers)", "0.01",
+         "correlated_gaussian_test:CorrelatedNoise.RoundingShift_BoundsTheNoiseThatExplainsTheSameRelease"),
+        ("part-taken-back-rounded-down", "PartTakenBack::Of", "(low * numerator_ + kOne / 2)", "(low * numerator_)",
+         "correlated_gaussian_test:CorrelatedNoise.PartTakenBack_IsTheNearestInteger"),
     ]) + table("runtime/privacy/accounting/pld.cc", [
         ("pld-rounds-down", "ConnectTheDots", "m.excess / spread + kSplitAllowance * m.p", "0.99 * m.excess / spread",
          PLD + "OneStepIsNeverBelowTheDefinition"),
@@ -57,6 +94,8 @@ def pld():
         ("pld-trimmed-tail-lost", "TrimTails", "pld.infinity += above;", "",
          DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
     ]) + table("runtime/privacy/accounting/pld_compose.cc", [
+        ("small-powers-too-small", "SmallPower", "if (count % 2 == 1) power *= z;", "if (count == 1) power *= z;",
+         SCHEDULE + "SubsampledGaussians_LieBetweenTheirEnds"),
         ("rounding-bound-0", "", "constexpr double kTransformConstant = 4;", "constexpr double kTransformConstant = 0;",
          ROUNDING + "OneTransformCostsItsForwardAndItsInverseError"),
         ("rounding-left-out", "ComposeByTransform",
@@ -88,9 +127,11 @@ def accountants():
          PLD + "FigureAskedForAgain_IsThatOfTheQuestion"),
         ("quick-figure-remembered-for-a-full-one", "Find", "a.fineness == fineness && ", "",
          PLD + "FigureAskedForAgain_IsThatOfTheQuestion"),
+        ("joined-gaussians-cost-half", "JoinGaussians", "(1 - 1e-12) / std::sqrt", "2 / std::sqrt",
+         SCHEDULE + "PlainGaussians_CostWhatTheirSquaresAddUpTo"),
         ("better-of-two-directions", "WorstOfDirections",
-         "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points)))",
-         "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd, points)))",
+         "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, fitting)))",
+         "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd, fitting)))",
          PLD + "EpsilonEqualsIndependentComputation"),
         ("steps-of-the-longer-run", "Merge", "same->steps() + m.steps()", "std::max(same->steps(), m.steps())",
          PLD + "HalvesTogetherCostTheWhole"),

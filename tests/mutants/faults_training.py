@@ -108,6 +108,9 @@ def clipping():
 def grid():
     exact = "exact_sum_test:ExactGrid."
     return table("runtime/privacy/noise/exact_sum.cc", [
+        ("noise-without-the-rounding-of-correlated-noise", "ExactGrid::sigma_in_steps",
+         "(1 + kNoiseMargin) + more_shift", "(1 + kNoiseMargin)",
+         "correlated_gaussian_test:CorrelatedNoise.NoiseOfTheGrid_CoversTheShift"),
         ("grid-check-too-wide", "ExactGrid::max_sum_squares", "kStepsPerClippingNorm * (1 + kCheckMargin)",
          "kStepsPerClippingNorm * (1 + 1e-3)",
          exact + "CheckRefusesWhatIsTooLarge"),

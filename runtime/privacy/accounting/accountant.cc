@@ -18,13 +18,16 @@ struct GridPoints {
   double fewest, most;
 };
 constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15};
+constexpr double kFewestPoints = 1 << 11;
 constexpr double kUsualStep = 1e-4;
 constexpr double kCoarsePoints = 4096;
 // Smaller losses are rounded up to this: a finer grid could not count its points.
 constexpr double kSmallestStep = 1e-30;
 // The losses of one step are not discretised on more points than this.
 constexpr double kMostStepPoints = 1 << 22;
-constexpr ptrdiff_t kMostKinds = 24;
+// Kinds of draws, and of noises, that are composed as they are. Beyond, parameters are rounded up until some agree.
+constexpr ptrdiff_t kMostDraws = 24, kMostNoises = 128;
+constexpr ptrdiff_t kManyNoises = 8;
 
 // A mechanism that costs nothing has no losses to put on a grid.
 bool Costs(const Mechanism& m) { return m.PureEpsilonOfStep() > 0; }
@@ -46,26 +49,62 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
   return merged;
 }
 
-// Every length of candidate lists makes another kind of draw. Beyond kMostKinds the parameters are rounded up until
-// there are few kinds.
-std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
-  const auto few = [](const std::vector<Mechanism>& list) {
-    return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return m.is_draw(); }) <= kMostKinds;
+std::optional<Mechanism> AsOneGaussian(const Mechanism& m) {
+  const auto noise = m.kind().as_one_gaussian ? m.kind().as_one_gaussian(m) : std::nullopt;
+  const auto once = Mechanism::Gaussian({.noise_multiplier = noise.value_or(0)});
+  return once.ok() ? std::optional(*once) : std::nullopt;
+}
+
+ptrdiff_t CountNoises(const std::vector<Mechanism>& list) {
+  return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_draw(); });
+}
+
+// Rounds the draws' parameters up, or those of noises, until there are few kinds of them.
+std::vector<Mechanism> RoundedToFew(std::vector<Mechanism> merged, bool draws, ptrdiff_t most) {
+  const auto few = [&](const std::vector<Mechanism>& list) {
+    const ptrdiff_t noises = CountNoises(list);
+    return (draws ? static_cast<ptrdiff_t>(list.size()) - noises : noises) <= most;
   };
   const std::vector<Mechanism> exact = merged;
   for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
     std::vector<Mechanism> rounded;
     rounded.reserve(exact.size());
     for (const Mechanism& m : exact) {
-      rounded.push_back(m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
+      rounded.push_back(m.is_draw() == draws && m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
     }
     merged = Merge(rounded);
   }
   return merged;
 }
 
-std::optional<Mechanism> AsOneStep(const Mechanism& m) {
-  return m.kind().as_one_step ? m.kind().as_one_step(m) : std::nullopt;
+// All plain Gaussians are one: the squares of their inverse multipliers add up.
+std::vector<Mechanism> JoinGaussians(const std::vector<Mechanism>& mechanisms) {
+  std::vector<Mechanism> joined;
+  double inverse_squares = 0;
+  for (const Mechanism& m : mechanisms) {
+    const auto once = AsOneGaussian(m);
+    if (once) inverse_squares += 1 / (once->noise_multiplier() * once->noise_multiplier());
+    if (!once) joined.push_back(m);
+  }
+  if (inverse_squares == 0) return joined;
+  const auto all = Mechanism::Gaussian({.noise_multiplier = (1 - 1e-12) / std::sqrt(inverse_squares)});
+  if (!all.ok()) return mechanisms;
+  joined.push_back(*all);
+  return joined;
+}
+
+// Every length of candidate lists makes another kind of draw, and a schedule of noise another one of each step.
+std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
+  if (CountNoises(merged) > kManyNoises) merged = JoinGaussians(merged);
+  return RoundedToFew(RoundedToFew(std::move(merged), true, kMostDraws), false, kMostNoises);
+}
+
+// Many kinds of noise are composed on a coarser grid: each takes the time of a run of equal steps, and their sum has so
+// wide a distribution that the grid adds less than 1e-3 of epsilon.
+GridPoints PointsFor(const std::vector<Mechanism>& mechanisms, const GridPoints& points) {
+  const ptrdiff_t noises = CountNoises(mechanisms);
+  const double fewer = noises <= kManyNoises ? 1 : noises <= 3 * kManyNoises ? 4 : 16;
+  return {std::max(points.fewest / fewer, kFewestPoints), std::max(points.most / fewer, 4 * kFewestPoints)};
 }
 
 // A mechanism in a composition: a single step, or all its steps already composed.
@@ -79,7 +118,7 @@ std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Dir
   for (const auto& [m, composed] : parts) {
     if (composed) {
       terms.push_back({Regrid(*composed, step), 1});
-    } else if (const auto once = AsOneStep(m)) {
+    } else if (const auto once = AsOneGaussian(m)) {
       terms.push_back({Discretise(*once, direction, step), 1});
     } else {
       terms.push_back({Discretise(m, direction, step), m.steps()});
@@ -92,7 +131,7 @@ DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction dire
   double widest = 0;
   for (const auto& [m, composed] : parts) {
     const LossRange range = m.kind().range(m, direction);
-    const double width = (range.high - range.low) * (AsOneStep(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
+    const double width = (range.high - range.low) * (AsOneGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
     widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
   }
   const double coarse = std::max(kSmallestStep, widest / kCoarsePoints);
@@ -130,9 +169,10 @@ double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, co
     return std::all_of(merged.begin(), merged.end(), [&](const Mechanism& m) { return (m.kind().*holds)(m); });
   };
   if (!all(&MechanismKind::fits_grid)) return known;
-  const double remove = figure(ComposeDirection(merged, Direction::kRemove, points));
+  const GridPoints fitting = PointsFor(merged, points);
+  const double remove = figure(ComposeDirection(merged, Direction::kRemove, fitting));
   if (all(&MechanismKind::is_symmetric)) return std::min(known, remove);
-  return std::min(known, std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points))));
+  return std::min(known, std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, fitting))));
 }
 
 // True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range draw (kinds/bounded_range.cc)

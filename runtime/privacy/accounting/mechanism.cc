@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "runtime/core/decimal.h"
@@ -132,6 +133,12 @@ double Mechanism::Parameter(std::string_view name, double otherwise) const {
 }
 
 double Mechanism::PureEpsilonOfStep() const { return kind_->pure_epsilon ? kind_->pure_epsilon(*this) : kInfinity; }
+
+uint64_t Mechanism::training_steps() const {
+  if (kind_->steps_of_unit == nullptr) return steps_;
+  const uint64_t each = kind_->steps_of_unit(*this);
+  return steps_ <= std::numeric_limits<uint64_t>::max() / each ? steps_ * each : std::numeric_limits<uint64_t>::max();
+}
 
 Result<Mechanism> Mechanism::WithSteps(uint64_t steps) const {
   WISP_RETURN_IF_ERROR(CheckSteps(steps));

@@ -119,7 +119,8 @@ class Mechanism {
   uint64_t support() const { return static_cast<uint64_t>(Parameter("support")); }
   // The smallest public probability of a randomised response; 1 / support for the uniform distribution.
   double min_probability() const { return support() > 0 ? 1 / Parameter("support") : Parameter("min_probability"); }
-  uint64_t steps() const { return steps_; }  // or draws
+  uint64_t steps() const { return steps_; }  // draws, epochs or runs: the kind says which
+  uint64_t training_steps() const;           // steps() in steps of training
   Adjacency adjacency() const { return adjacency_; }
 
   // The loss that no outcome of one step exceeds: epsilon at delta 0. Infinity where noise is added.

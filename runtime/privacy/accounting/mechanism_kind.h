@@ -39,10 +39,13 @@ struct MechanismKind {
   const char* unit;      // what steps() counts, in words
   // A random choice from private scores. If false, noise on a sum over records.
   bool is_draw;
-  // How records take part, for people who do not know the word. Null: a statement does not say.
+  // How records take part, in a word and for people who do not know the word. Null: a statement does not say.
+  const char* sampling;
   const char* participation;
   std::array<MechanismParameter, Mechanism::kMostParameters> parameters;  // unused ones have no name
 
+  // How many steps of training one of steps() is. Null: one.
+  uint64_t (*steps_of_unit)(const Mechanism&);
   // kPrivacyRefused if the cost is not proved under the mechanism's adjacency. Null: it is proved under each.
   Status (*check)(const Mechanism&);
   // Epsilon of one step at delta 0. Null: infinity.
@@ -58,8 +61,8 @@ struct MechanismKind {
   bool (*fits_grid)(const Mechanism&);
   // True if both directions have the same losses.
   bool (*is_symmetric)(const Mechanism&);
-  // All steps as one step of a mechanism that costs as much, if there is one. Null: never.
-  std::optional<Mechanism> (*as_one_step)(const Mechanism&);
+  // The noise multiplier of one plain Gaussian that costs as much as all steps, if there is one. Null: never.
+  std::optional<double> (*as_one_gaussian)(const Mechanism&);
   // The losses of one step that `discretise` covers, and their distribution (pld.h) on a grid of this step.
   LossRange (*range)(const Mechanism&, Direction);
   DiscretePld (*discretise)(const Mechanism&, Direction, double step);
@@ -77,7 +80,7 @@ struct MechanismKind {
 std::span<const MechanismKind* const> MechanismKinds();
 
 extern const MechanismKind kGaussianKind, kPoissonSubsampledGaussianKind, kUniformResponseKind, kResponseKind,
-    kBoundedRangeKind;
+    kBoundedRangeKind, kRandomAllocationKind, kCorrelatedGaussianKind;
 
 }  // namespace wisp::privacy
 

@@ -3,8 +3,9 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr const MechanismKind* kMechanismKinds[] = {&kGaussianKind, &kPoissonSubsampledGaussianKind,
-                                                    &kUniformResponseKind, &kResponseKind, &kBoundedRangeKind};
+constexpr const MechanismKind* kMechanismKinds[] = {
+    &kGaussianKind,     &kPoissonSubsampledGaussianKind, &kUniformResponseKind,   &kResponseKind,
+    &kBoundedRangeKind, &kRandomAllocationKind,          &kCorrelatedGaussianKind};
 
 }  // namespace
 

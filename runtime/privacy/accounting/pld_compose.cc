@@ -29,6 +29,8 @@ using Complex = std::complex<double>;
 constexpr double kLogTail = 40;  // e^-40 = 4e-18 at either end is outside the range
 constexpr double kTransformConstant = 4;
 constexpr ptrdiff_t kFewPoints = 512;
+constexpr uint64_t kSmallCount = 256;
+constexpr size_t kManyTerms = 8;
 
 double LossAt(const DiscretePld& pld, size_t i) {
   return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
@@ -113,6 +115,17 @@ Complex Power(Complex z, double count) {
   return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * M_PI));
 }
 
+// By multiplication: faster than Power for small counts. Each product has an error of at most sqrt(5) 2^-53, so that of
+// the result is within the 4 count 2^-53 that TransformAll allows for.
+Complex SmallPower(Complex z, uint64_t count) {
+  Complex power = 1;
+  for (; count > 0; count /= 2) {
+    if (count % 2 == 1) power *= z;
+    z *= z;
+  }
+  return power;
+}
+
 // The transform of a composition, and the sums that bound its rounding. Vectors of the circle's size are most of an
 // accountant's memory; none is held longer than it is read.
 struct Spectrum {
@@ -128,12 +141,17 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
     std::vector<double> circle = OnCircle(term.pld, n);
     const double error = kTransformConstant * u * logn * std::sqrt(SumSquares(circle));
     const double count = static_cast<double>(term.count);
+    const bool small = term.count != 1 && term.count <= kSmallCount && terms.size() > kManyTerms;
     std::vector<Complex> spectrum;
     fft.fwd(spectrum, circle);
     circle = {};
     for (size_t k = 0; k < spectrum.size(); ++k) {
       relative[k] += count * error / std::max(1e-300, std::abs(spectrum[k])) + 4 * count * u;
-      if (term.count != 1) spectrum[k] = Power(spectrum[k], count);
+      if (small) {
+        spectrum[k] = SmallPower(spectrum[k], term.count);
+      } else if (term.count != 1) {
+        spectrum[k] = Power(spectrum[k], count);
+      }
       if (!all.product.empty()) spectrum[k] *= all.product[k];
     }
     all.product = std::move(spectrum);

@@ -46,8 +46,9 @@ double ExactGrid::max_sum_squares() const {
   return kMaxNorm * kMaxNorm;
 }
 
-uint64_t ExactGrid::sigma_in_steps(double noise_multiplier) const {
-  const double sigma = std::ceil(noise_multiplier * kStepsPerClippingNorm * (1 + kNoiseMargin) * kSigmaRoundUp);
+uint64_t ExactGrid::sigma_in_steps(double noise_multiplier, double more_shift) const {
+  const double bound = kStepsPerClippingNorm * (1 + kNoiseMargin) + more_shift;
+  const double sigma = std::ceil(noise_multiplier * bound * kSigmaRoundUp);
   return static_cast<uint64_t>(std::clamp(sigma, 1.0, static_cast<double>(kMaxDiscreteGaussianSigma)));
 }
 

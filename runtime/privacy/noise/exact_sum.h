@@ -62,8 +62,9 @@ class ExactGrid {
   // The largest sum of squared steps of a record that may stay in the sum.
   double max_sum_squares() const;
   bool Within(double sum_squares) const { return sum_squares <= max_sum_squares(); }  // false for NaN
-  // Standard deviation of the noise, rounded up to whole steps.
-  uint64_t sigma_in_steps(double noise_multiplier) const;
+  // Standard deviation of the noise, rounded up to whole steps. `more_shift`, in steps, is added to a record's bound
+  // (correlated_noise.h).
+  uint64_t sigma_in_steps(double noise_multiplier, double more_shift = 0) const;
   // The factor that converts a noised sum of steps to the mean gradient over the expected batch.
   double Scale(double expected_batch) const { return grid() / expected_batch; }
 

@@ -4,6 +4,8 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "runtime/privacy/accounting/kinds/correlated_gaussian.h"
+#include "runtime/privacy/accounting/kinds/random_allocation.h"
 #include "tests/unit/decoding/draw_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
@@ -79,6 +81,60 @@ TEST_F(LedgerStatementTest, SaysWhatARecordIs) {
   const std::string of_users = ToText(stated("line", PrivacyUnit::kUser));
   EXPECT_EQ(of_users.find("several of the records"), std::string::npos) << of_users;
   EXPECT_NE(of_users.find("all that one user wrote, as was declared"), std::string::npos) << of_users;
+}
+
+// Steps are those of training, and how records took part is said for each kind.
+TEST_F(LedgerStatementTest, SaysHowRecordsTookPart) {
+  const auto stated = [&](const char* file, std::initializer_list<Mechanism> mechanisms) {
+    const std::string path = folder_ / file;
+    Ledger ledger = *Ledger::Open(path, {.dataset = "history", .record = RecordSpec::Any(PrivacyUnit::kUser)});
+    for (const Mechanism& m : mechanisms) EXPECT_TRUE(ledger.Charge({.mechanism = m, .run = "r"}).ok());
+    const Ledger again = *Ledger::Open(path, {.dataset = "history", .record = RecordSpec::Any(PrivacyUnit::kUser)});
+    return *StatementOf(again, "l", DeltaAt(kDelta));
+  };
+  const Mechanism epoch = *RandomAllocation({.noise_multiplier = 1, .epoch_steps = 40});
+  const Mechanism run =
+      *CorrelatedGaussian({.noise_multiplier = 9, .lambda = 0.5, .participations = 3, .separation = 7});
+  const PrivacyStatement epochs = stated("epochs", {epoch, epoch}), both = stated("both", {epoch, kTraining});
+  EXPECT_EQ(epochs.num_steps, 80u);
+  EXPECT_EQ(epochs.mechanisms, std::vector{*epoch.WithSteps(2)});
+  for (const char* part : {"each record took part in exactly one step", "steps: 80\n", "2 epochs"})
+    EXPECT_NE(ToText(epochs).find(part), std::string::npos) << part << " is missing in\n" << ToText(epochs);
+  EXPECT_EQ(ToText(epochs).find("Poisson"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(epochs))["accounting"]["sampling"], "random allocation");
+  EXPECT_EQ(nlohmann::json::parse(ToJson(both))["accounting"]["sampling"], "random allocation, poisson");
+  for (const char* part : {"each record took part in exactly one step", "independently (Poisson)"})
+    EXPECT_NE(ToText(both).find(part), std::string::npos) << part << " is missing in\n" << ToText(both);
+  const PrivacyStatement runs = stated("runs", {run});
+  EXPECT_EQ(runs.num_steps, 21u);
+  for (const char* part :
+       {"no amplification by sampling is claimed", "noise of the step before", "part taken back 0.5"})
+    EXPECT_NE(ToText(runs).find(part), std::string::npos) << part << " is missing in\n" << ToText(runs);
+  EXPECT_EQ(runs.mechanisms, std::vector{run});
+}
+
+// A plan of epochs pays for them one by one, a limit refuses what goes beyond it, and the filter counts both kinds.
+TEST_F(LedgerStatementTest, EpochsAndRuns_ArePlannedLimitedAndFiltered) {
+  const auto epochs = [](uint64_t count) {
+    return *RandomAllocation({.noise_multiplier = 1, .epoch_steps = 40, .epochs = count});
+  };
+  const double planned = Pld({epochs(3)}, kDelta);
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(planned * 1.001, kDelta)).ok());
+  ASSERT_TRUE(ledger_.WritePlan("run", "training", std::vector{ChargeRequest{.mechanism = epochs(3)}}).ok());
+  for (int i = 0; i < 3; ++i) Charge(epochs(1), "training");
+  EXPECT_NEAR(*Stated().epsilon, planned, 1e-6);
+  EXPECT_EQ(ledger_.Charge({.mechanism = epochs(1), .run = "run"}).status().code(), StatusCode::kPrivacyRefused);
+  Ledger filtered =
+      *Ledger::Open(folder_ / "filtered", {.dataset = "history", .record = RecordSpec::Any(PrivacyUnit::kUser)});
+  ASSERT_TRUE(filtered.SetLimit(*EpsilonDelta::Create(8, kDelta)).ok());
+  const Mechanism run =
+      *CorrelatedGaussian({.noise_multiplier = 9, .lambda = 0.5, .participations = 3, .separation = 7});
+  for (const Mechanism& m : {epochs(1), run, epochs(1), kTraining}) {
+    ASSERT_TRUE(filtered.Charge({.mechanism = m, .run = "run"}).ok()) << m.Describe();
+  }
+  const double alone = Pld({epochs(2), run, kTraining}, kDelta);
+  EXPECT_GE(*filtered.Spent(DeltaAt(kDelta)), alone);
+  EXPECT_LE(*filtered.Spent(DeltaAt(kDelta)), 8);
 }
 
 // Samples reveal different data: what the weights learned from, or texts in a prompt. The charge for texts protects no

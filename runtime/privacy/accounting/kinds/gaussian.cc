@@ -128,11 +128,17 @@ double GaussianMuSquared(const Mechanism& m) {
 bool EveryRecordTakesPart(const Mechanism& m) { return m.sampling_probability() == 1; }
 
 // The steps of a plain Gaussian are one Gaussian with less noise.
-std::optional<Mechanism> OneGaussian(const Mechanism& m) {
+std::optional<double> NoiseOfOneGaussian(const Mechanism& m) {
   if (!EveryRecordTakesPart(m)) return std::nullopt;
-  const double noise = m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14);
-  const auto once = Mechanism::Gaussian({.noise_multiplier = noise, .adjacency = m.adjacency()});
-  return once.ok() ? std::optional(*once) : std::nullopt;
+  return m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14);
+}
+
+// Less noise costs no less: the rest could be added afterwards.
+Mechanism GaussianRoundedUp(const Mechanism& m, double per_octave) {
+  Mechanism::Values values = m.values();
+  values[0] = 1 / UpToPower(1 / values[0], per_octave);
+  const auto rounded = Mechanism::Make(m.kind(), values, m.steps(), m.adjacency());
+  return rounded.ok() ? *rounded : m;
 }
 
 bool GaussianFitsGrid(const Mechanism& m) {
@@ -159,8 +165,10 @@ constinit const MechanismKind kGaussianKind{
     .in_words = "Gaussian",
     .unit = "step",
     .is_draw = false,
+    .sampling = nullptr,
     .participation = nullptr,
     .parameters = {kNoiseMultiplier},
+    .steps_of_unit = nullptr,
     .check = nullptr,
     .pure_epsilon = nullptr,
     .rdp = GaussianRdp,
@@ -168,12 +176,12 @@ constinit const MechanismKind kGaussianKind{
     .gdp_mu_squared = GaussianMuSquared,
     .fits_grid = GaussianFitsGrid,
     .is_symmetric = EveryRecordTakesPart,
-    .as_one_step = OneGaussian,
+    .as_one_gaussian = NoiseOfOneGaussian,
     .range = GaussianRange,
     .discretise = DiscretiseGaussian,
     .compose_alone = nullptr,
     .is_no_more_than = nullptr,
-    .rounded_up = nullptr,
+    .rounded_up = GaussianRoundedUp,
 };
 
 constinit const MechanismKind kPoissonSubsampledGaussianKind{
@@ -181,9 +189,11 @@ constinit const MechanismKind kPoissonSubsampledGaussianKind{
     .in_words = "Poisson-subsampled Gaussian",
     .unit = "step",
     .is_draw = false,
+    .sampling = "poisson",
     .participation = "every record entered every step independently (Poisson), as the accountant assumes",
     .parameters = {kNoiseMultiplier,
                    {"sampling_probability", "sampling probability", kAboveZero, 1, "above 0 and up to 1"}},
+    .steps_of_unit = nullptr,
     .check = CheckSampling,
     .pure_epsilon = nullptr,
     .rdp = GaussianRdp,
@@ -191,12 +201,12 @@ constinit const MechanismKind kPoissonSubsampledGaussianKind{
     .gdp_mu_squared = GaussianMuSquared,
     .fits_grid = GaussianFitsGrid,
     .is_symmetric = EveryRecordTakesPart,
-    .as_one_step = OneGaussian,
+    .as_one_gaussian = NoiseOfOneGaussian,
     .range = GaussianRange,
     .discretise = DiscretiseGaussian,
     .compose_alone = nullptr,
     .is_no_more_than = nullptr,
-    .rounded_up = nullptr,
+    .rounded_up = GaussianRoundedUp,
 };
 
 }  // namespace wisp::privacy

@@ -1,0 +1,329 @@
+// Built for speed: convolutions of a few thousand points.
+
+// The cost of an epoch in which every record takes part in exactly one of t steps.
+//
+//   The pair     P = (1/t) sum_i N(e_i, s^2 I_t) and Q = N(0, s^2 I_t) dominate an epoch, however the contributions
+//       depend on earlier steps (Feldman and Shenfeld 2025, arXiv 2502.08202), for one record more or less and for one
+//       that contributes nothing. Their ratio is R = (Y_1 + ... + Y_t) / t with Y_i = exp((2 x_i - 1) / (2 s^2)):
+//       under Q these are independent lognormals of mean 1. Epochs compose.
+//   The bound    With the record against without it, delta(epsilon) = E_Q max(0, R - e^epsilon); the other way round it
+//       is E_Q max(0, 1 - e^epsilon R). Both, and the moments of Renyi divergences, are expectations of convex
+//       functions of R. So they only rise if a value of a Y, or of a sum of some, is replaced by a random choice
+//       between the two grid points around it that has this value as its mean. All sums are kept on grids e^(i h):
+//       there e^(i h) + e^(j h) lies at the same place between two grid points for all i and j of one difference. All
+//       terms are positive, so even the smallest mass keeps its leading digits. The last grid is that of the losses.
+//   Left out     Tails below 1e-20 are left out, of single Ys and of sums. Let A be the event that some part of R is in
+//       one. A adds at most E_Q[R; A] to the first delta and Q(A) to the second: this mass goes to infinity.
+//   Rounding     Masses and their split have relative errors of some thousand 2^-53 for each convolution, far below
+//       kAllowance, by which the masses are raised; Regrid moves as much one point up.
+#include "runtime/privacy/accounting/kinds/random_allocation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "runtime/privacy/accounting/kinds/rounding.h"
+#include "runtime/privacy/accounting/mechanism_kind.h"
+
+namespace wisp::privacy {
+namespace {
+
+// A grid that could be twice as fine with this number of points is made so.
+constexpr size_t kMostSumPoints = 4096;
+constexpr double kLeftOut = 1e-20;
+constexpr double kAllowance = 1e-9;
+// Moments are computed up to the largest order of the filter (privacy_filter.h). The logarithm of one has an error
+// below kMomentRounding.
+constexpr uint32_t kMostMoments = 512;
+constexpr double kMomentRounding = 1e-9;
+
+// A sum of some of the t numbers Y_i / t.
+struct AllocationSum {
+  double share = 0;                // of the t numbers: the mean under Q
+  double step = 0;                 // h
+  int64_t first = 0;               // mass[i] lies at e^((first + i) h)
+  std::vector<double> mass;        // under Q
+  double lost = 0, lost_mean = 0;  // Q(A), and the part of the mean that lies in A
+
+  int64_t last() const { return first + static_cast<int64_t>(mass.size()) - 1; }
+  double ValueAt(size_t i) const { return std::exp(static_cast<double>(first + static_cast<int64_t>(i)) * step); }
+};
+
+// Y / t, by a quadrature of four points in each interval, whose error is far below rounding.
+AllocationSum OneTerm(double noise, double t) {
+  constexpr double kNodes[] = {0.069431844202973712, 0.33000947820757187, 0.66999052179242813, 0.93056815579702629};
+  constexpr double kWeights[] = {0.17392742256872693, 0.32607257743127307, 0.32607257743127307, 0.17392742256872693};
+  const double deviations = std::sqrt(2 * std::log(t / kLeftOut)), log_t = std::log(t);
+  // z is the outcome in standard deviations; under P, which weighs by Y, it has the mean 1 / noise.
+  const double low = (-deviations - 0.5 / noise) / noise - log_t, high = (deviations + 0.5 / noise) / noise - log_t;
+  AllocationSum y{.share = 1 / t, .step = (high - low) / static_cast<double>(kMostSumPoints)};
+  y.first = static_cast<int64_t>(std::floor(low / y.step));
+  const auto last = static_cast<int64_t>(std::ceil(high / y.step));
+  y.mass.assign(static_cast<size_t>(last - y.first + 1), 0.0);
+  const double scale = noise * y.step / std::sqrt(2 * M_PI), spread = std::expm1(y.step);
+  for (size_t i = 0; i + 1 < y.mass.size(); ++i) {
+    const double from = static_cast<double>(y.first + static_cast<int64_t>(i)) * y.step;
+    for (size_t k = 0; k < std::size(kNodes); ++k) {
+      const double inside = kNodes[k] * y.step, z = noise * (from + inside + log_t) + 0.5 / noise;
+      const double mass = kWeights[k] * scale * std::exp(-z * z / 2), up = std::expm1(inside) / spread;
+      y.mass[i] += mass * (1 - up);
+      y.mass[i + 1] += mass * up;
+    }
+  }
+  // Both tails of a normal beyond d deviations have less than exp(-d^2 / 2).
+  y.lost = kLeftOut / t;
+  y.lost_mean = kLeftOut / t / t;
+  return y;
+}
+
+// Leaves out both tails: that below has little mass under Q, that above little of the mean.
+void TrimSum(AllocationSum& sum) {
+  const double cut = kLeftOut * sum.share;
+  size_t begin = 0, end = sum.mass.size();
+  for (double below = 0; begin + 1 < end && (below += sum.mass[begin]) < cut; ++begin) {
+    sum.lost += sum.mass[begin];
+    sum.lost_mean += sum.mass[begin] * sum.ValueAt(begin);
+  }
+  for (double above = 0; begin + 1 < end && (above += sum.mass[end - 1] * sum.ValueAt(end - 1)) < cut; --end) {
+    sum.lost += sum.mass[end - 1];
+    sum.lost_mean += sum.mass[end - 1] * sum.ValueAt(end - 1);
+  }
+  sum.mass = std::vector<double>(sum.mass.begin() + static_cast<ptrdiff_t>(begin),
+                                 sum.mass.begin() + static_cast<ptrdiff_t>(end));
+  sum.first += static_cast<int64_t>(begin);
+}
+
+// Adds a point between any two of the grid.
+AllocationSum Finer(const AllocationSum& sum) {
+  AllocationSum finer = sum;
+  finer.step /= 2;
+  finer.first *= 2;
+  finer.mass.assign(2 * sum.mass.size() - 1, 0.0);
+  for (size_t i = 0; i < sum.mass.size(); ++i) finer.mass[2 * i] = sum.mass[i];
+  return finer;
+}
+
+// The place of e^(i h) + e^((i - d) h): `up` of its mass lies at point i + offset + 1, the rest at i + offset.
+struct PlaceOfSum {
+  PlaceOfSum(int64_t d, double step) {
+    const long double h = step, log = std::log1p(std::exp(-static_cast<long double>(d) * h));
+    const long double floor = std::floor(log / h);
+    offset = static_cast<int64_t>(floor);
+    up = static_cast<double>(std::clamp(std::expm1(log - floor * h) / std::expm1(h), 0.0L, 1.0L));
+  }
+  int64_t offset;
+  double up;
+};
+
+void MultiplyAndAdd(const double* a, const double* b, size_t n, double weight, double up, double* lower,
+                    double* upper) {
+  const double stays = weight * (1 - up), rises = weight * up;
+  for (size_t i = 0; i < n; ++i) {
+    const double product = a[i] * b[i];
+    lower[i] += product * stays;
+    upper[i] += product * rises;
+  }
+}
+
+// The sum of two independent ones on the same grid.
+AllocationSum Add(const AllocationSum& a, const AllocationSum& b) {
+  const int64_t widest = std::max(a.last() - b.first, b.last() - a.first);
+  AllocationSum sum{.share = a.share + b.share,
+                    .step = a.step,
+                    .first = std::max(a.first, b.first) + PlaceOfSum(widest, a.step).offset};
+  sum.lost = a.lost + b.lost;
+  sum.lost_mean = a.lost_mean + b.lost * a.share + b.lost_mean + a.lost * b.share;
+  const int64_t last = std::max(a.last(), b.last()) + PlaceOfSum(0, sum.step).offset + 1;
+  std::vector<double> lower(static_cast<size_t>(last - sum.first + 1), 0.0), upper = lower;
+  const bool same = &a == &b;
+  for (int64_t d = same ? 0 : a.first - b.last(); d <= a.last() - b.first; ++d) {
+    const int64_t begin = std::max(a.first, b.first + d), end = std::min(a.last(), b.last() + d);
+    if (begin > end) continue;
+    const PlaceOfSum place(std::abs(d), sum.step);
+    const auto at = static_cast<size_t>(std::max(begin, begin - d) + place.offset - sum.first);
+    MultiplyAndAdd(&a.mass[static_cast<size_t>(begin - a.first)], &b.mass[static_cast<size_t>(begin - d - b.first)],
+                   static_cast<size_t>(end - begin + 1), same && d > 0 ? 2 : 1, place.up, &lower[at], &upper[at]);
+  }
+  for (size_t i = 1; i < lower.size(); ++i) lower[i] += upper[i - 1];
+  sum.mass = std::move(lower);
+  TrimSum(sum);
+  return sum;
+}
+
+// Halving t again and again leaves at most two sizes of sums at a time, that of t / 2^j rounded down and up.
+AllocationSum SumOfTerms(double noise, uint64_t t) {
+  int halvings = 0;
+  while (t >> halvings > 1) ++halvings;
+  AllocationSum low = OneTerm(noise, static_cast<double>(t)), high = Add(low, low);  // of 1 and 2 terms
+  for (int j = halvings - 1; j >= 0; --j) {
+    // low has m = t / 2^(j + 1) terms, rounded down, and high m + 1.
+    const bool odd = (t >> j) % 2 == 1;
+    AllocationSum middle = Add(low, high);
+    (odd ? high : low) = odd ? Add(high, high) : Add(low, low);
+    (odd ? low : high) = std::move(middle);
+    if (2 * std::max(low.mass.size(), high.mass.size()) <= kMostSumPoints) low = Finer(low), high = Finer(high);
+  }
+  return low;
+}
+
+// The logarithms of E_Q R^a for a = 0, 1, ... kMostMoments. The moments of a mean of n + m numbers are those of two
+// means, mixed by binomial weights. They are sums of positive terms.
+using LogMoments = std::vector<double>;
+
+LogMoments MixMoments(const LogMoments& a, double n, const LogMoments& b, double m) {
+  std::vector<double> log_factorial(kMostMoments + 1, 0.0);
+  for (size_t k = 1; k <= kMostMoments; ++k) log_factorial[k] = log_factorial[k - 1] + std::log(static_cast<double>(k));
+  const double log_n = std::log(n / (n + m)), log_m = std::log(m / (n + m));
+  LogMoments mixed(kMostMoments + 1, 0.0);
+  std::vector<double> terms(kMostMoments + 1);
+  for (size_t order = 2; order <= kMostMoments; ++order) {
+    for (size_t k = 0; k <= order; ++k) {
+      const double log_weight = log_factorial[order] - log_factorial[k] - log_factorial[order - k] +
+                                static_cast<double>(k) * log_n + static_cast<double>(order - k) * log_m;
+      terms[k] = log_weight + a[k] + b[order - k];
+    }
+    const double top = *std::max_element(terms.begin(), terms.begin() + static_cast<ptrdiff_t>(order) + 1);
+    double sum = 0;
+    for (size_t k = 0; k <= order; ++k) sum += terms[k] - top > -50 ? std::exp(terms[k] - top) : 0;
+    mixed[order] = top + std::log(sum);
+  }
+  return mixed;
+}
+
+LogMoments MomentsOfMean(double noise, uint64_t t) {
+  LogMoments power(kMostMoments + 1), all;
+  for (size_t a = 0; a < power.size(); ++a) {
+    const auto order = static_cast<double>(a);
+    power[a] = order * (order - 1) / (2 * noise * noise);
+  }
+  double size = 1, all_size = 0;
+  for (uint64_t rest = t;; rest /= 2) {
+    if (rest % 2 == 1) {
+      all = all.empty() ? power : MixMoments(all, all_size, power, size);
+      all_size += size;
+    }
+    if (rest == 1) return all;
+    power = MixMoments(power, size, power, size);
+    size *= 2;
+  }
+}
+
+// The logarithm of E_Q R^-c, an upper bound. Outside of A it is the grid's. In A, for any s > 1 (Hoelder),
+//   E[R^-c; A] <= Q(A)^(1 - 1/s) E[R^(-s c)]^(1/s),
+// and R is at least the geometric mean of the Ys, so that the last factor is at most exp(c (1 + s c / t) / (2 s^2)),
+// where the last s^2 is that of the noise.
+double LogInverseMoment(const AllocationSum& ratio, double noise, double t, double c) {
+  double log_moment = -kInfinity;
+  for (size_t i = 0; i < ratio.mass.size(); ++i) {
+    if (ratio.mass[i] > 0) log_moment = LogAddExp(log_moment, std::log(ratio.mass[i]) - c * std::log(ratio.ValueAt(i)));
+  }
+  double left_out = kInfinity;
+  for (double s = 2; s <= 1024; s *= 2) {
+    left_out = std::min(left_out, (1 - 1 / s) * std::log(ratio.lost) + c * (1 + s * c / t) / (2 * noise * noise));
+  }
+  return LogAddExp(log_moment, left_out);
+}
+
+// One epoch of the newest parameters that this thread asked for. An accountant asks for both directions on two grids, a
+// filter for thirty orders.
+struct EpochCosts {
+  double noise = 0;
+  uint64_t t = 0;
+  AllocationSum ratio;
+  LogMoments moments;  // empty until they are asked for
+};
+
+EpochCosts& CostsOfEpoch(const Mechanism& m) {
+  static thread_local EpochCosts newest;
+  const auto t = static_cast<uint64_t>(m.Parameter("epoch_steps"));
+  if (newest.noise != m.noise_multiplier() || newest.t != t)
+    newest = {m.noise_multiplier(), t, SumOfTerms(m.noise_multiplier(), t), {}};
+  return newest;
+}
+
+LossRange AllocationRange(const Mechanism& m, Direction direction) {
+  const AllocationSum& ratio = CostsOfEpoch(m).ratio;
+  const double low = static_cast<double>(ratio.first) * ratio.step,
+               high = static_cast<double>(ratio.last()) * ratio.step;
+  return direction == Direction::kRemove ? LossRange{low, high} : LossRange{-high, -low};
+}
+
+DiscretePld DiscretiseAllocation(const Mechanism& m, Direction direction, double step) {
+  const AllocationSum& ratio = CostsOfEpoch(m).ratio;
+  DiscretePld pld{.step = ratio.step, .first = ratio.first, .mass = ratio.mass};
+  if (direction == Direction::kRemove) {
+    for (size_t i = 0; i < pld.mass.size(); ++i) pld.mass[i] *= ratio.ValueAt(i);
+    pld.infinity = ratio.lost_mean;
+  } else {
+    std::reverse(pld.mass.begin(), pld.mass.end());
+    pld.first = -ratio.last();
+    pld.infinity = ratio.lost;
+  }
+  for (double& mass : pld.mass) mass *= 1 + kAllowance;
+  return Regrid(pld, step);
+}
+
+// (order - 1) times the Renyi divergence of one epoch, the larger of both directions, at an order up to kMostMoments.
+double LogMomentOfEpoch(const Mechanism& m, uint32_t order) {
+  if (order < 2) return 0;
+  EpochCosts& costs = CostsOfEpoch(m);
+  if (costs.moments.empty()) costs.moments = MomentsOfMean(costs.noise, costs.t);
+  const double add = LogInverseMoment(costs.ratio, costs.noise, static_cast<double>(costs.t), order - 1);
+  return std::max({0.0, costs.moments[order], add}) + kMomentRounding;
+}
+
+double AllocationRdpOfStep(const Mechanism& m, uint32_t order) {
+  return order <= kMostMoments ? LogMomentOfEpoch(m, order) / (order - 1) : kInfinity;
+}
+
+// Between whole orders the logarithm of a moment lies below the line through theirs: it is convex.
+double AllocationRdp(const Mechanism& m, double order) {
+  if (!(order < kMostMoments)) return kInfinity;
+  const double below = std::floor(order), part = order - below;
+  const auto whole = static_cast<uint32_t>(below);
+  const double log_moment = (1 - part) * LogMomentOfEpoch(m, whole) + part * LogMomentOfEpoch(m, whole + 1);
+  return static_cast<double>(m.steps()) * log_moment / (order - 1);
+}
+
+Status CheckAllocation(const Mechanism& m) {
+  if (m.adjacency() != Adjacency::kReplaceOne) return OkStatus();
+  return PrivacyRefused(
+      "random allocation under replace_one adjacency: its cost is proved here for add_remove and "
+      "zero_out only");
+}
+
+}  // namespace
+
+Result<Mechanism> RandomAllocation(const RandomAllocationOptions& o) {
+  return Mechanism::Make(kRandomAllocationKind, {o.noise_multiplier, static_cast<double>(o.epoch_steps)}, o.epochs,
+                         o.adjacency);
+}
+
+constinit const MechanismKind kRandomAllocationKind{
+    .word = "random_allocation",
+    .in_words = "Gaussian with random allocation",
+    .unit = "epoch",
+    .is_draw = false,
+    .sampling = "random allocation",
+    .participation =
+        "in every epoch each record took part in exactly one step, which was chosen at random for it alone "
+        "and is not released",
+    .parameters = {{{"noise_multiplier", "noise multiplier", 0.1, 1e4, "0.1 to 1e4"},
+                    {"epoch_steps", "steps of an epoch", 1, 0x1p20, "1 to 2^20", true}}},
+    .steps_of_unit = [](const Mechanism& m) { return static_cast<uint64_t>(m.Parameter("epoch_steps")); },
+    .check = CheckAllocation,
+    .pure_epsilon = nullptr,
+    .rdp = AllocationRdp,
+    .rdp_of_step = AllocationRdpOfStep,
+    .gdp_mu_squared = nullptr,
+    .fits_grid = [](const Mechanism&) { return true; },
+    .is_symmetric = [](const Mechanism& m) { return m.Parameter("epoch_steps") == 1; },
+    .as_one_gaussian = nullptr,
+    .range = AllocationRange,
+    .discretise = DiscretiseAllocation,
+    .compose_alone = nullptr,
+    .is_no_more_than = nullptr,
+    .rounded_up = nullptr,
+};
+
+}  // namespace wisp::privacy
