@@ -51,7 +51,7 @@ def pld():
         ("allocation-of-an-even-epoch", "SumOfTerms", "const bool odd = (t >> j) % 2 == 1;", "const bool odd = false;",
          ALLOCATION + "EpochOfManySteps_AgreesWithSamples"),
         ("allocation-splits-down", "PlaceOfSum",
-         "std::clamp(std::expm1(log - floor * h) / std::expm1(h), 0.0L, 1.0L)", "0.0",
+         "std::clamp(std::expm1(log - floor * step) / std::expm1(step), 0.0, 1.0)", "0.0",
          ALLOCATION + "MassAndMean_AreOne"),
         ("allocation-renyi-of-one-direction", "LogMomentOfEpoch", "std::max({0.0, costs.moments[order], add})", "add",
          ALLOCATION + "RenyiDivergence_IsTheLargerOfBothDirections"),
@@ -61,7 +61,7 @@ def pld():
          ALLOCATION + "EpochOfOneStep_IsAPlainGaussian"),
         ("allocation-of-replaced-records", "CheckAllocation", "m.adjacency() != Adjacency::kReplaceOne", "true",
          ALLOCATION + "ImpossibleParameters_AreRefused"),
-        ("epoch-counts-as-a-step", "", 'return static_cast<uint64_t>(m.Parameter("epoch_steps"));', "return 1;",
+        ("epoch-counts-as-a-step", "", 'return static_cast<uint64_t>(m.Parameter("epoch_steps"));', "return uint64_t{1};",
          "ledger_statement_test:LedgerStatementTest.SaysHowRecordsTookPart"),
     ]) + table("runtime/privacy/accounting/kinds/correlated_gaussian.cc", [
         ("correlated-participations-apart", "CorrelatedSensitivity", "g = 1 + to_b * g;", "g = 1;",
@@ -363,6 +363,8 @@ def random():
 
 def figures():
     return table("runtime/privacy/statement.cc", [
+        ("every-mechanism-sampled-by-poisson", "Participation", "m.kind().*said", "kPoissonSubsampledGaussianKind.*said",
+         "ledger_statement_test:LedgerStatementTest.SaysHowRecordsTookPart"),
         ("a-name-forges-lines", "Line", "append(OneLine(std::string(value)))", "append(value)",
          "statement_test:Statement.EachValueIsOneLineWhateverItHolds"),
         ("late-limit-kept-quiet", "LimitInWords", "if (f.limit_is_late)", "if (false)",
