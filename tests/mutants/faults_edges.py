@@ -169,7 +169,7 @@ def resumed_runs():
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
     ]) + table("runtime/model/checkpoint.cc", [
         ("a-head-alone-is-no-checkpoint", "MayBeHeld", "metadata.flat_size - p.offset == count", "false",
-         "interrupted.sh"),
+         "interrupted.py"),
     ]) + table("ports/c/wisp_generate.cc", [
         ("a-text-is-paid-for-and-lost", "Generate",
          'if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));', "",
@@ -199,7 +199,7 @@ def figures_of_runs():
          planned),
     ]) + table("tools/wisp/recipe/recipe.cc", [
         ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;",
-         "declarations.sh"),
+         "declarations.py"),
     ])
 
 
@@ -440,9 +440,9 @@ def callers():
          C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
     ]) + table("tools/wisp/cmd_convert.cc", [
         ("withheld-items-lost-by-convert", "Convert",
-         "WISP_RETURN_IF_ERROR(ReadWithheld(a, file, contents));", "", "convert.sh"),
+         "WISP_RETURN_IF_ERROR(ReadWithheld(a, file, contents));", "", "convert.py"),
         ("untrained-items-lost-by-export", "Metadata",
-         "if (!model.untrained().empty()) metadata[kUntrainedKey] = Json(model.untrained()).dump();", "", "convert.sh"),
+         "if (!model.untrained().empty()) metadata[kUntrainedKey] = Json(model.untrained()).dump();", "", "convert.py"),
     ]) + table("runtime/model/lists_of.cc", [
         ("tested-with-untrained-items", "ListsOf", "WithheldOf(contents.retired, contents.untrained)",
          "contents.retired", "fine_tune_test:FineTuneTest.TestFigures_AreThoseOfTheModelThatIsWritten"),

@@ -5,19 +5,19 @@ from faults import table
 def items_of_private_data():
     return table("tools/wisp/cmd_train.cc", [
         ("items-listed-undeclared", "CheckPublicItems",
-         'a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic', "false", "declarations.sh"),
+         'a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic', "false", "declarations.py"),
         ("items-counted-undeclared", "CheckPublicItems", "return CheckPublicCatalogue(recipe);", "return OkStatus();",
-         "declarations.sh"),
+         "declarations.py"),
     ]) + table("tools/wisp/training_run.cc", [
         ("items-of-a-private-log", "TrainingRun::CheckPublic", "recipe_.catalogue != Recipe::Catalogue::kPublic",
-         "false", "declarations.sh"),
+         "false", "declarations.py"),
         ("events-that-hang-on-others", "TrainingRun::CheckPublic", "recipe_.min_item_events > 1", "false",
-         "declarations.sh"),
+         "declarations.py"),
     ])
 
 
 def deltas():
-    reset = (", r.goal.allow_delta_of_one_record = false", "", "declarations.sh")
+    reset = (", r.goal.allow_delta_of_one_record = false", "", "declarations.py")
     return (table("tools/wisp/training_run.cc", [("a-word-for-another-delta", "Override", *reset)]) +
             table("tools/wisp/cmd_classify_train.cc", [("a-word-for-another-delta-of-texts", "Override", *reset)]))
 
@@ -47,13 +47,13 @@ def figures():
         ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
          "cli_outputs.py"),
     ]) + table("tools/wisp/statement_check.cc", [
-        ("a-changed-statement-holds", "CheckStated", "differ.empty()", "true", "ledgers.sh"),
+        ("a-changed-statement-holds", "CheckStated", "differ.empty()", "true", "ledgers.py"),
         ("a-statement-of-another-ledger-holds", "CheckStated", "kept.receipt != then.front().receipt", "false",
-         "ledgers.sh"),
-        ("any-model-is-the-one", "CheckModels", "!is_named", "false", "ledgers.sh"),
+         "ledgers.py"),
+        ("any-model-is-the-one", "CheckModels", "!is_named", "false", "ledgers.py"),
     ]) + table("runtime/privacy/ledger/ledger_reads.cc", [
         ("figures-of-later-charges-in-an-earlier-statement", "Ledger::StatesWith",
-         "if (row.seq >= next) return OkStatus();", "", "ledgers.sh"),
+         "if (row.seq >= next) return OkStatus();", "", "ledgers.py"),
     ]) + table("tools/lab/cmd_reproduce.cc", [
         ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",
          "reproduce.sh"),

@@ -347,7 +347,7 @@ def jobs():
     ]) + table("ports/c/personalise_c.cc", [
         ("declared-number-of-c-counted", "Run", "what_.Read(o_, base, job));",
          "what_.Read(o_, base, job)); "
-         "job.training.num_records_public = static_cast<uint32_t>(job.sequences->user_keys.size());", "declared.sh"),
+         "job.training.num_records_public = static_cast<uint32_t>(job.sequences->user_keys.size());", "declared.py"),
     ])
 
 

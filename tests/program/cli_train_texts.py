@@ -4,10 +4,8 @@ every method. What a record is, what is left out, and refusals, which leave noth
 import array
 import json
 import random
-import struct
-from pathlib import Path
 
-from program import ROOT, copy, edit, exists, last_line, read, remove, run, same, says, size, write
+from program import ROOT, Safetensors, copy, edit, exists, last_line, read, remove, run, same, says, size, write
 
 RECIPE = """{"name": "tiny",
  "architecture": {"max_length": 24, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 32,
@@ -35,12 +33,8 @@ REFUSED = """\
 
 
 def tensors(path):
-    """Returns the tensors of a safetensors file."""
-    data = Path(path).read_bytes()
-    begin = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:begin])
-    spans = {name: t["data_offsets"] for name, t in header.items() if name != "__metadata__"}
-    return {name: array.array("f", data[begin + first : begin + end]) for name, (first, end) in spans.items()}
+    """Returns the numbers of each tensor."""
+    return {name: array.array("f", data) for name, (_, _, data) in Safetensors(path).tensors().items()}
 
 
 def bits(model, most, options=""):

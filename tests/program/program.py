@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -165,6 +166,27 @@ def sql(path, text):
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         row = database.execute(text).fetchone()
     return row[0] if row else None
+
+
+class Safetensors:
+    """A file's header, a dictionary, and its data."""
+
+    def __init__(self, path):
+        raw = Path(path).read_bytes()
+        begin = 8 + struct.unpack("<Q", raw[:8])[0]
+        self.header, self.data = json.loads(raw[8:begin]), bytearray(raw[begin:])
+        self.metadata = self.header.get("__metadata__", {})
+
+    def entries(self):
+        return {name: entry for name, entry in self.header.items() if name != "__metadata__"}
+
+    def tensors(self):
+        """Returns type, shape and bytes of each tensor."""
+        return {k: (t["dtype"], t["shape"], self.data[slice(*t["data_offsets"])]) for k, t in self.entries().items()}
+
+    def write(self, path):
+        text = json.dumps(self.header).encode()
+        Path(path).write_bytes(struct.pack("<Q", len(text)) + text + self.data)
 
 
 def entries(ledger):

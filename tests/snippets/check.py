@@ -36,7 +36,7 @@ NOT_CODE = (
     ("docs/apple.md", "// Package.swift", "a part of a package in Swift"),
     ("docs/architecture.md", "schema, kernels", "arrows between folders; tests/structure.sh holds them"),
     ("docs/personalise.md", "noise * sqrt", "two formulas"),
-    ("docs/program.md", "wisp synth | new", "the list of commands; tests/declared.sh holds it"),
+    ("docs/program.md", "wisp synth | new", "the list of commands; tests/program/declared.py holds it"),
     ("docs/papers/re-attention.md", "sum over t", "a formula"),
     ("docs/texts.md", '"data": {"classes"', "a part of a recipe, which is JSON only within it"),
 )
@@ -125,7 +125,7 @@ class Check:
                         self.fault(document, prose[: match.start()].count("\n") + 1, f"`{command}`: {sentence}")
 
     def names(self, document, text):
-        """Yields the tests that a line names: `ledger_test`, `tests/ledgers.sh`."""
+        """Yields the tests that a line names: `ledger_test`, `tests/program/ledgers.py`."""
         for match in re.finditer(r"`(?:(\w+_test)|(tests/[\w./-]*\w))`", text):
             self.count("names of tests")
             there = self.sources if match[1] else self.paths
