@@ -1,4 +1,5 @@
-"""No command replaces its inputs or a ledger, a ledger pays only for its own data set, and a refusal changes nothing."""
+"""No command replaces its inputs or a ledger, a ledger pays only for its own data set, and a refusal changes
+nothing."""
 
 import errno
 import json
