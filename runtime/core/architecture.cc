@@ -124,10 +124,24 @@ namespace {
   return a.head.kind == HeadKind::kNextItem ? CheckNextItemHead(a) : CheckPooledHead(a);
 }
 
+// Refuses what the item tower does not stand in: its factors are those of one tied table of plain rows.
+[[gnu::cold]] Status CheckItemFeatures(const Architecture& a) {
+  WISP_RETURN_IF_ERROR(CheckRange("item_features", a.item_features, 0, kMaxItemFeatures));
+  if (a.item_features == 0) return OkStatus();
+  const char* needs = nullptr;
+  if (a.head.kind != HeadKind::kNextItem) needs = "a next-item head";
+  if (a.head.output_table != OutputTable::kTied) needs = "output_table tied";
+  if (a.head.temperature != 0) needs = "temperature 0";
+  if (a.re_attention == ReAttention::kOn) needs = "re_attention off";
+  if (needs == nullptr) return OkStatus();
+  return InvalidData("architecture: item_features is ", a.item_features, ", which needs ", needs);
+}
+
 // An upper bound on the number of parameters. It cannot overflow, because every field has been checked.
 uint64_t NumParametersAtMost(const Architecture& a) {
   const uint64_t d = a.width, tables = a.head.output_table == OutputTable::kUntied ? 2 : 1;
   uint64_t total = (tables * a.num_items + a.max_length + a.token_types.count + 2) * d + 2 * uint64_t{a.num_items};
+  total += uint64_t{a.item_features} * (a.num_items + d);
   for (const BlockSpec& b : a.blocks) {
     const uint64_t q = b.attention.queries_width(), f = b.feed_forward.in_rows();
     total += 4 * d * q + 2 * d * f + 2 * d * d + 16 * d + 4 * q + 2 * f;
@@ -176,8 +190,8 @@ struct SpecList {
                      .block = block});
     next += AlignedSize(specs.back().size());
   }
-  void AddTable(std::string name, ParameterRole role, uint32_t rows, uint32_t d) {
-    Add(std::move(name), role, ParameterShape::kTable, rows, d);
+  void AddTable(std::string name, ParameterRole role, uint32_t rows, uint32_t d, bool trained = true) {
+    Add(std::move(name), role, ParameterShape::kTable, rows, d, trained);
   }
   void AddVector(std::string name, ParameterRole role, uint32_t n, bool trained = true) {
     Add(std::move(name), role, ParameterShape::kVector, 1, n, trained);
@@ -259,6 +273,7 @@ UniformArchitecture::operator Architecture() const {
   Architecture a{.num_items = num_items,
                  .max_length = max_length,
                  .width = width,
+                 .item_features = item_features,
                  .embedding_scale = embedding_scale,
                  .positions = positions,
                  .position_table = position_table,
@@ -303,7 +318,8 @@ std::optional<UniformArchitecture> AsUniform(const Architecture& a) {
       .gated = first.feed_forward.gated,
       .position_table = a.position_table,
       .temperature = a.head.temperature,
-      .num_classes = a.head.num_classes};
+      .num_classes = a.head.num_classes,
+      .item_features = a.item_features};
   if (a.blocks.empty()) {
     u.norm = a.final_norm_epsilon ? NormPlacement::kPre : NormPlacement::kPost;
     u.norm_epsilon = a.final_norm_epsilon.value_or(u.norm_epsilon);
@@ -361,6 +377,7 @@ Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckTokenTypes(a));
   WISP_RETURN_IF_ERROR(CheckReAttention(a));
   WISP_RETURN_IF_ERROR(CheckHead(a));
+  WISP_RETURN_IF_ERROR(CheckItemFeatures(a));
   WISP_RETURN_IF_ERROR(CheckAdapter(a));
   return CheckRange("number of parameters", NumParametersAtMost(a), 1, kMaxParameters);
 }
@@ -380,8 +397,13 @@ std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   // The largest possible number of parameters. The model has two tables, a norm, a head and two variances. Each block
   // has sixteen parameters and two for each of four adapters. Text models add token types and an embedding norm.
   const size_t of_texts = (a.token_types.count > 0 ? 1 : 0) + (a.embedding_norm_epsilon ? 2 : 0);
-  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 8 + of_texts);
-  list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
+  const size_t of_towers = a.item_features > 0 ? 2 : 0;
+  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 8 + of_texts + of_towers);
+  if (a.item_features > 0) {
+    list.AddTable("item_tower", kItemTower, a.item_features, a.width);
+    list.AddTable("item_features", kItemFeatures, a.num_items, a.item_features, /*trained=*/false);
+  }
+  list.AddTable("item_embedding", kItemTable, a.num_items, a.width, /*trained=*/a.item_features == 0);
   if (a.position_table == PositionTable::kLearned)
     list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
   if (a.token_types.count > 0) list.AddTable("type_embedding", kTypeTable, a.token_types.count, a.width);

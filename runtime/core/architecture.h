@@ -53,6 +53,7 @@ inline constexpr uint32_t kMaxWidth = 1u << 13;
 inline constexpr uint32_t kMaxBlocks = 256;
 inline constexpr uint32_t kMaxClasses = 1u << 16;
 inline constexpr uint32_t kMaxTokenTypes = 256;
+inline constexpr uint32_t kMaxItemFeatures = 1u << 13;
 // Bytes of parameters are counted as size_t. On 32-bit systems this limit is half of the address space.
 inline constexpr uint64_t kMaxParameters = sizeof(size_t) < 8 ? uint64_t{1} << 29 : uint64_t{1} << 34;
 
@@ -140,9 +141,12 @@ struct AdapterSpec {
 // Embedding, blocks, final norm, head. SASRec is a next-item head on causal blocks. A text classifier is a classes head
 // on blocks that attend to all positions.
 struct Architecture {
-  uint32_t num_items = 0;        // M: items, or tokens, 0 .. M - 1; padding is -1 and has no row
-  uint32_t max_length = 200;     // L: positions
-  uint32_t width = 64;           // D
+  uint32_t num_items = 0;     // M: items, or tokens, 0 .. M - 1; padding is -1 and has no row
+  uint32_t max_length = 200;  // L: positions
+  uint32_t width = 64;        // D
+  // F: public numbers that are known of each item. Above 0 the model has two towers: an item's row is its features
+  // times a trained matrix [F, D], so an item without any event has a row too. 0: each item's row is trained.
+  uint32_t item_features = 0;
   float embedding_scale = 1.0f;  // multiplies the item's row at the input (sqrt(D) in the literature; recipes choose)
   PositionAlignment positions = PositionAlignment::kStart;
   PositionTable position_table = PositionTable::kLearned;
@@ -185,6 +189,7 @@ struct UniformArchitecture {
   PositionTable position_table = PositionTable::kLearned;
   float temperature = 0.0f;
   uint32_t num_classes = 0;  // 0: a next-item head
+  uint32_t item_features = 0;
   bool operator==(const UniformArchitecture&) const = default;
   operator Architecture() const;
 };
@@ -209,7 +214,9 @@ Architecture WithClasses(Architecture architecture, uint32_t num_classes);
 
 // The purpose of a parameter. Roles from kAttentionNormGain to kFeedForwardResidualGateBias belong to a block.
 enum class ParameterRole : uint8_t {
-  kItemTable,
+  kItemTower,     // two towers: [F, D]
+  kItemFeatures,  // two towers: [M, F], public, not trained
+  kItemTable,     // two towers: the features times the tower; it follows from these and is not trained itself
   kPositionTable,
   kTypeTable,
   kEmbeddingNormGain,
@@ -263,7 +270,7 @@ struct ParameterSpec {
   uint32_t rows;     // a vector has 1 row
   uint32_t cols;
   ParameterShape shape;
-  bool trained;   // false for a fixed output bias and for variances
+  bool trained;   // false for a fixed output bias, for variances, and for features and rows of two towers
   size_t offset;  // in floats from the start of one flat buffer; every parameter starts on 64 bytes
   ParameterRole role;
   uint32_t block = 0;  // the block's index, for roles that belong to a block

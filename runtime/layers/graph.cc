@@ -5,6 +5,7 @@
 
 #include "runtime/layers/classifier.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/layers/two_tower.h"
 
 namespace wisp {
 namespace {
@@ -32,6 +33,10 @@ class GraphOf final : public Graph {
     if constexpr (std::is_same_v<Kind, Classifier>) graph_.Pool(context, batch, e_BD);
   }
   size_t head_parameter() const override { return graph_.head_parameter(); }
+  void Derive([[maybe_unused]] std::span<float> weights, [[maybe_unused]] size_t part,
+              [[maybe_unused]] size_t num_parts) const override {
+    if constexpr (std::is_same_v<Kind, TwoTower>) graph_.Derive(weights, part, num_parts);
+  }
 
  private:
   Kind graph_;
@@ -47,6 +52,7 @@ size_t RecordsOfRows(const Architecture& a, size_t num_negatives, size_t rows) {
 
 std::unique_ptr<Graph> MakeGraph(const Architecture& a, const kernels::Device& device, const GraphOptions& options) {
   if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphOf<Classifier>>(a, device, options);
+  if (a.item_features > 0) return std::make_unique<GraphOf<TwoTower>>(a, device, options);
   return std::make_unique<GraphOf<Recommender>>(a, device, options);
 }
 

@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "runtime/core/trained_set.h"
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
 #include "runtime/layers/parts.h"
@@ -86,7 +88,8 @@ class GraphBase {
   const PackPlan& pack_plan() const { return pack_plan_; }
   size_t max_records() const { return plan_.max_records; }
   size_t max_rows() const { return plan_.max_rows(); }
-  size_t max_record_rows() const { return plan_.max_record_rows; }  // the most rows of one record
+  // The most rows that one record has in a factor: the longest record's, twice in a model of two towers.
+  size_t max_record_rows() const { return plan_.max_record_rows * (architecture_.item_features > 0 ? 2 : 1); }
 
  protected:
   // The architecture must have passed Validate.
@@ -146,6 +149,16 @@ class Graph {
   virtual void Pool(RecordContext& context, Batch batch, float* e_BD) const = 0;
   // The parameter whose Outer factors ReplayHead emits, in one piece or in several.
   virtual size_t head_parameter() const = 0;
+  // Computes the weights that follow from trained ones: the item rows of a model of two towers. Call it after the
+  // weights have changed, once for each part, from as many threads as there are parts. `weights` are in the flat
+  // layout, in host memory.
+  virtual void Derive(std::span<float> weights, size_t part, size_t num_parts) const = 0;
+  // The parameter that Derive computes if these are trained; nullopt if it computes nothing.
+  std::optional<size_t> derived(const TrainedSet& trained) const {
+    const std::optional<size_t> tower = FindParameter(parameters(), ParameterRole::kItemTower);
+    if (!tower || !trained.contains(*tower)) return std::nullopt;
+    return FindParameter(parameters(), ParameterRole::kItemTable);
+  }
 
   const GraphBase& base() const { return *base_; }
   const Architecture& architecture() const { return base_->architecture(); }

@@ -100,6 +100,7 @@ void ModelView::ScoreColdStart(RecordContext& context, const ModelLists& lists, 
 
 std::unique_ptr<const ModelView> MakeModelView(const Architecture& a, const kernels::Device& device,
                                                const GraphOptions& options) {
+  // The item rows of a model of two towers are stored (two_tower.h), so this class scores it as well.
   return std::make_unique<Recommender>(a, device, options);
 }
 

@@ -1,5 +1,5 @@
-// The recommender as a graph: embedding, stack, next-item head. Training makes it through MakeGraph, everything else
-// through MakeModelView; only the two factories and tests name this class.
+// The recommender as a graph: embedding, stack, next-item head (two_tower.h trains another kind of item table).
+// Training makes it through MakeGraph, everything else through MakeModelView; only these and tests name this class.
 #ifndef WISP_RUNTIME_LAYERS_RECOMMENDER_H_
 #define WISP_RUNTIME_LAYERS_RECOMMENDER_H_
 
@@ -10,7 +10,7 @@
 
 namespace wisp {
 
-class Recommender final : public ModelView {
+class Recommender : public ModelView {
  public:
   // A graph for inference takes less memory and reserves none for training.
   [[gnu::cold]] Recommender(const Architecture& architecture, const kernels::Device& device,

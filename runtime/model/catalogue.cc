@@ -75,10 +75,13 @@ class Rows {
   std::map<std::string, std::vector<uint32_t>> items_of_;
 };
 
+// The rows of new features stay 0 here, as do those that follow from them.
 void CopyParameter(const ParameterSpec& from, const ParameterSpec& to, std::span<const float> old,
                    const std::vector<RowMixture>& mixtures, std::vector<float>& weights) {
   std::copy_n(old.data() + from.offset, from.size(), weights.data() + to.offset);
-  const size_t n = NumbersOfItem(from);
+  const bool from_features =
+      from.role == ParameterRole::kItemFeatures || (from.role == ParameterRole::kItemTable && !from.trained);
+  const size_t n = from_features ? 0 : NumbersOfItem(from);
   for (size_t m = 0; n > 0 && m < mixtures.size(); ++m) {
     for (size_t c = 0; c < n; ++c) {
       double sum = 0;
@@ -102,6 +105,9 @@ Status Check(const ModelFile& base, std::span<const NewItem> items) {
     if (item.key.empty()) return InvalidArgument("a new item has no key");
     if (base.FindItem(item.key) || !keys.insert(item.key).second)
       return InvalidArgument(base.name(), ": item '", OneLine(item.key), "' is there already");
+    if (const size_t features = base.architecture().item_features; item.features.size() != features)
+      return InvalidArgument(base.name(), ": item '", OneLine(item.key), "' has ", item.features.size(),
+                             " features; each item of the model has ", features);
   }
   return OkStatus();
 }
@@ -110,6 +116,7 @@ Status Check(const ModelFile& base, std::span<const NewItem> items) {
 
 size_t NumbersOfItem(const ParameterSpec& p) {
   switch (p.role) {
+    case ParameterRole::kItemFeatures:
     case ParameterRole::kItemTable:
     case ParameterRole::kOutputTable:
       return p.cols;
@@ -118,6 +125,24 @@ size_t NumbersOfItem(const ParameterSpec& p) {
       return 1;
     default:
       return 0;
+  }
+}
+
+void RowsFromFeatures(const Architecture& a, size_t first, std::span<float> weights) {
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const auto at = [&](ParameterRole role) {
+    return weights.data() + parameters[RequireParameter(parameters, role)].offset;
+  };
+  const float *tower = at(ParameterRole::kItemTower), *features = at(ParameterRole::kItemFeatures);
+  float* rows = at(ParameterRole::kItemTable);
+  std::vector<double> row(a.width);
+  for (size_t item = first; item < a.num_items; ++item) {
+    std::fill(row.begin(), row.end(), 0.0);
+    for (size_t f = 0; f < a.item_features; ++f) {
+      const double x = features[item * a.item_features + f];
+      for (size_t c = 0; c < a.width; ++c) row[c] += x * double{tower[f * a.width + c]};
+    }
+    for (size_t c = 0; c < a.width; ++c) rows[item * a.width + c] = static_cast<float>(row[c]);
   }
 }
 
@@ -146,10 +171,18 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
   const auto from = ParametersOf(base.architecture()), to = ParametersOf(grown.contents.architecture);
   grown.weights.resize(FlatSize(to));
   for (size_t i = 0; i < from.size(); ++i) CopyParameter(from[i], to[i], old, mixtures, grown.weights);
+  const bool has_features = base.architecture().item_features > 0;
   for (const NewItem& item : items) {
     grown.contents.item_keys.push_back(item.key);
     if (base.has_item_names()) grown.contents.item_names.push_back(item.name.empty() ? item.key : item.name);
-    grown.contents.untrained.push_back(static_cast<int32_t>(grown.contents.item_keys.size()) - 1);
+    if (!has_features) grown.contents.untrained.push_back(static_cast<int32_t>(grown.contents.item_keys.size()) - 1);
+  }
+  if (has_features) {
+    float* next = grown.weights.data() + to[RequireParameter(to, ParameterRole::kItemFeatures)].offset +
+                  size_t{base.num_items()} * base.architecture().item_features;
+    for (const NewItem& item : items) next = std::copy(item.features.begin(), item.features.end(), next);
+    RowsFromFeatures(grown.contents.architecture, base.num_items(), grown.weights);
+    std::fill(grown.origins.begin(), grown.origins.end(), RowOrigin::kFeatures);
   }
   grown.contents.weights = grown.weights;
   return grown;

@@ -17,6 +17,8 @@ namespace wisp {
 struct NewItem {
   std::string key, name;  // no name: the key is used
   std::string like;       // key of a similar item; empty: unknown
+  // In a model with item features: as many public numbers as its items have. Otherwise empty.
+  std::vector<float> features = {};
 };
 
 // How the row of a new item is made.
@@ -24,6 +26,7 @@ enum class RowOrigin {
   kNeighbour,  // a copy of the similar item's row
   kWords,      // the mean of the rows of items that share words of its name or key; rare words weigh more
   kMean,       // the mean of all rows
+  kFeatures,   // the item's features times the item tower
 };
 
 struct GrownModel {
@@ -33,9 +36,10 @@ struct GrownModel {
 };
 
 // Adds items. Existing items keep their numbers; new ones follow in the order given. They are not served until a run
-// has trained them (ModelFile::untrained); training starts from their rows. Only the base's file is read, so the
-// provenance stays the same. kInvalidArgument: a key is empty, appears twice, or already exists; `like` names no item;
-// the base has no keys, or is a classifier or an adapter. `base` must outlive the result.
+// has trained them (ModelFile::untrained); training starts from their rows. In a model with item features they are
+// served at once. Only the base's file is read, so the provenance stays the same. kInvalidArgument: a key is empty,
+// appears twice, or already exists; `like` names no item; features are missing or too many; the base has no keys, or is
+// a classifier or an adapter. `base` must outlive the result.
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
 
 // Says if an item may be recommended.
@@ -45,6 +49,10 @@ enum class Offer { kRetired, kRestored };
 // to recommend; the base has no keys, or is a classifier or an adapter. `room` is as for ContentsOf.
 Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::string> keys, Offer offer,
                                   std::vector<float>& room);
+
+// Computes the rows of items from number `first` on, in a model with item features: features times item tower.
+// `weights` are in the flat layout. For weights that no run trains; training does this by ops (Graph::Derive).
+void RowsFromFeatures(const Architecture& architecture, size_t first, std::span<float> weights);
 
 // The numbers that a parameter has for each item; 0 if it has none.
 size_t NumbersOfItem(const ParameterSpec& parameter);

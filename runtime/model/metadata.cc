@@ -104,6 +104,7 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_num_items(a.num_items);
   out.add_max_length(a.max_length);
   out.add_width(a.width);
+  out.add_item_features(a.item_features);
   out.add_embedding_scale(a.embedding_scale);
   out.add_output_table(static_cast<schema::OutputTable>(a.head.output_table));
   out.add_output_bias(static_cast<schema::OutputBias>(a.head.output_bias));
@@ -137,6 +138,7 @@ Architecture AsStored(const schema::Architecture& stored) {
       .num_items = stored.num_items(),
       .max_length = stored.max_length(),
       .width = stored.width(),
+      .item_features = stored.item_features(),
       .embedding_scale = stored.embedding_scale(),
       .positions = static_cast<PositionAlignment>(stored.positions()),
       .position_table = static_cast<PositionTable>(stored.position_table()),

@@ -20,8 +20,10 @@ namespace {
 constexpr size_t kTo = 0, kFrom = 1, kMine = 2;
 
 // Computes to + (mine - from) for each number that all three models have.
-std::vector<float> CarriedOver(const Mixture& mixture, const std::vector<ParameterSpec>& old_parameters,
-                               const std::vector<ParameterSpec>& new_parameters, const std::vector<uint32_t>& items) {
+std::vector<float> CarriedOver(const Mixture& mixture, const Architecture& old_architecture,
+                               const Architecture& new_architecture, const std::vector<uint32_t>& items) {
+  const std::vector<ParameterSpec> old_parameters = ParametersOf(old_architecture),
+                                   new_parameters = ParametersOf(new_architecture);
   const std::span<const float> to = mixture.weights(kTo), from = mixture.weights(kFrom), mine = mixture.weights(kMine);
   std::vector<float> sum(to.begin(), to.end());
   const auto add = [&](size_t old_at, size_t new_at, size_t n) {
@@ -38,6 +40,8 @@ std::vector<float> CarriedOver(const Mixture& mixture, const std::vector<Paramet
       if (items[item] != kNoItem) add(old_p.offset + items[item] * n, new_p.offset + item * n, n);
     }
   }
+  // The tower has moved, so the rows of items that only the new base has move too.
+  if (new_architecture.item_features > 0) RowsFromFeatures(new_architecture, 0, sum);
   return sum;
 }
 
@@ -58,8 +62,7 @@ std::vector<int32_t> StillUntrained(const ModelFile& from, const ModelFile& to, 
 Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
                   const ModelFile& mine, const std::vector<uint32_t>& items) {
   const Mixture mixture(to, {&from, &mine}, "what the runs below changed in the model that this hash is of was added");
-  const std::vector<float> weights =
-      CarriedOver(mixture, ParametersOf(from.architecture()), ParametersOf(to.architecture()), items);
+  const std::vector<float> weights = CarriedOver(mixture, from.architecture(), to.architecture(), items);
   ModelContents contents = mixture.Contents();
   contents.weights = weights;
   contents.untrained = StillUntrained(from, to, mine, items);

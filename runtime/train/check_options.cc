@@ -50,6 +50,15 @@ Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
   return OkStatus();
 }
 
+Status ValidateTowers(const Architecture& a, const TrainingOptions& o) {
+  if (a.item_features == 0 || a.adapter) return OkStatus();
+  const std::string is = "a model with item features has a matrix in place of trained item rows: ";
+  if (IsSparse(o.method)) return Unsupported(is, "fest and adafest choose among rows; allowed are the other methods");
+  if (o.num_negatives > 0) return Unsupported(is, "a sampled softmax is not offered, num_negatives must be 0");
+  if (!o.device.memory.is_host()) return Unsupported(is, "it is trained on the processor");
+  return OkStatus();
+}
+
 Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
   if (o.expected_batch == 0) return InvalidArgument("`expected_batch` is 0, allowed are 1 and above");
   const uint64_t n = o.num_records_public != 0 ? o.num_records_public : num_records;
@@ -169,6 +178,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   WISP_RETURN_IF_ERROR(ValidateTrains(a, o));
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
+  WISP_RETURN_IF_ERROR(ValidateTowers(a, o));
   WISP_RETURN_IF_ERROR(CheckUpdateObserver(a, o));
   if (!IsPrivate(o)) return CheckRecords(a, records, LongestRecord(a, o.cut_to));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(CheckPrivateGradients(a, o));

@@ -14,6 +14,7 @@ Status ValidateBase(const Architecture& architecture, const TrainingOptions& opt
 Status ValidateAverage(const TrainingOptions& options);
 Status ValidateDevice(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateTowers(const Architecture& architecture, const TrainingOptions& options);
 // The checks of the method's own (MethodEntry::check).
 Status CheckMethod(const Architecture& architecture, const TrainingOptions& options);
 

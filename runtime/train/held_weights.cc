@@ -22,6 +22,12 @@ HeldWeights::HeldWeights(const Graph& graph, const TrainedSet& trained, std::spa
       on_host_(memory_.is_host() ? 0 : start.size()) {
   if (has_average()) memory_.copy_in(average_.data(), start.data(), start.size_bytes());
   memory_.copy_in(current_.data(), start.data(), start.size_bytes());
+  if (graph.derived(trained)) Derive(0, 1);
+}
+
+void HeldWeights::Derive(size_t part, size_t num_parts) {
+  graph_->Derive(current(), part, num_parts);
+  if (has_average()) graph_->Derive({average_.data(), average_.size()}, part, num_parts);
 }
 
 void HeldWeights::Pack(size_t part, size_t num_parts) {

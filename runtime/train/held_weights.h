@@ -31,6 +31,8 @@ class HeldWeights {
   const Weights& view() const { return packed_.view(); }
   // Packs one part's share of the weights that have changed.
   void Pack(size_t part, size_t num_parts);
+  // Computes one part's share of the weights that follow from others, and of their average (Graph::Derive).
+  void Derive(size_t part, size_t num_parts);
   // Call this after all parts have called Pack.
   void Packed() { packed_once_ = true; }
 

@@ -65,6 +65,10 @@ struct StepContext {
     ForParts([this](size_t w) { weights.Pack(w, num_callers); });
     weights.Packed();
   }
+  // Computes the weights that follow from those that the step has changed.
+  void Derive() {
+    if (graph.derived(trained)) ForParts([this](size_t w) { weights.Derive(w, num_callers); });
+  }
 };
 
 class StepPart {

@@ -120,7 +120,8 @@ std::vector<uint8_t> Trainer::Changes() const {
   changes.reserve(graph_->parameters().size());
   for (size_t i = 0; i < graph_->parameters().size(); ++i) {
     const bool fitted = ReleasesHead(options_) && IsOfHead(graph_->parameters()[i].role);
-    changes.push_back(fitted || (HasGradients(options_) && trained_.contains(i)) ? 1 : 0);
+    const bool follows = i == graph_->derived(trained_);
+    changes.push_back(fitted || follows || (HasGradients(options_) && trained_.contains(i)) ? 1 : 0);
   }
   return changes;
 }
@@ -163,6 +164,7 @@ Result<StepReport> Trainer::Step() {
     if (i > 0) context_.Pack();  // an earlier part has changed weights
     WISP_RETURN_IF_ERROR(parts_[i]->Run(report));
   }
+  context_.Derive();
   WISP_RETURN_IF_ERROR(weights_.WaitForDevice("a step changed the weights"));
   ++context_.step;
   return report;

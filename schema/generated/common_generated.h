@@ -817,6 +817,7 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   bool is_encoder = false;
   bool unit_length = false;
   std::unique_ptr<wisp::schema::AdapterT> adapter{};
+  uint32_t item_features = 0;
   ArchitectureT() = default;
   ArchitectureT(const ArchitectureT &o);
   ArchitectureT(ArchitectureT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -849,7 +850,8 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_POOLER = 40,
     VT_IS_ENCODER = 42,
     VT_UNIT_LENGTH = 44,
-    VT_ADAPTER = 46
+    VT_ADAPTER = 46,
+    VT_ITEM_FEATURES = 48
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -917,6 +919,9 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const wisp::schema::Adapter *adapter() const {
     return GetPointer<const wisp::schema::Adapter *>(VT_ADAPTER);
   }
+  uint32_t item_features() const {
+    return GetField<uint32_t>(VT_ITEM_FEATURES, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -944,6 +949,7 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_UNIT_LENGTH, 1) &&
            VerifyOffset(verifier, VT_ADAPTER) &&
            verifier.VerifyTable(adapter()) &&
+           VerifyField<uint32_t>(verifier, VT_ITEM_FEATURES, 4) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1021,6 +1027,9 @@ struct ArchitectureBuilder {
   void add_adapter(flatbuffers::Offset<wisp::schema::Adapter> adapter) {
     fbb_.AddOffset(Architecture::VT_ADAPTER, adapter);
   }
+  void add_item_features(uint32_t item_features) {
+    fbb_.AddElement<uint32_t>(Architecture::VT_ITEM_FEATURES, item_features, 0);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1056,8 +1065,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh,
     bool is_encoder = false,
     bool unit_length = false,
-    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
+    uint32_t item_features = 0) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_item_features(item_features);
   builder_.add_adapter(adapter);
   builder_.add_temperature(temperature);
   builder_.add_final_norm_epsilon(final_norm_epsilon);
@@ -1111,7 +1122,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
     wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh,
     bool is_encoder = false,
     bool unit_length = false,
-    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
+    uint32_t item_features = 0) {
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>>(*blocks) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
@@ -1136,7 +1148,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
       pooler,
       is_encoder,
       unit_length,
-      adapter);
+      adapter,
+      item_features);
 }
 
 flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1418,7 +1431,8 @@ inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
         pooler(o.pooler),
         is_encoder(o.is_encoder),
         unit_length(o.unit_length),
-        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr) {
+        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr),
+        item_features(o.item_features) {
   blocks.reserve(o.blocks.size());
   for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new wisp::schema::BlockT(*blocks_) : nullptr); }
 }
@@ -1446,6 +1460,7 @@ inline ArchitectureT &ArchitectureT::operator=(ArchitectureT o) FLATBUFFERS_NOEX
   std::swap(is_encoder, o.is_encoder);
   std::swap(unit_length, o.unit_length);
   std::swap(adapter, o.adapter);
+  std::swap(item_features, o.item_features);
   return *this;
 }
 
@@ -1480,6 +1495,7 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = is_encoder(); _o->is_encoder = _e; }
   { auto _e = unit_length(); _o->unit_length = _e; }
   { auto _e = adapter(); if (_e) _o->adapter = std::unique_ptr<wisp::schema::AdapterT>(_e->UnPack(_resolver)); }
+  { auto _e = item_features(); _o->item_features = _e; }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1512,6 +1528,7 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _is_encoder = _o->is_encoder;
   auto _unit_length = _o->unit_length;
   auto _adapter = _o->adapter ? CreateAdapter(_fbb, _o->adapter.get(), _rehasher) : 0;
+  auto _item_features = _o->item_features;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -1535,7 +1552,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _pooler,
       _is_encoder,
       _unit_length,
-      _adapter);
+      _adapter,
+      _item_features);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -121,6 +121,27 @@ def formats():
     ])
 
 
+def towers():
+    towers = "two_tower_test:TwoTowerTest."
+    return table("runtime/layers/two_tower.cc", [
+        ("tower-without-the-input-use-of-items", "", ".scale = factor.scale", ".scale = 0", GRADIENTS),
+        ("tower-of-the-last-tile-alone", "",
+         "factor.first_row == 0 ? kernels::Store::kAssign : kernels::Store::kAdd", "kernels::Store::kAssign",
+         GRADIENTS),
+        ("tower-takes-rows-of-the-record-before", "TwoTower::FactorRecords", "begin[b] = 2 * records.begin_B[b]",
+         "begin[b] = records.begin_B[b]", "gradients_test:TwoTowers.*"),
+    ]) + table("runtime/train/step_part.h", [
+        ("item-rows-left-as-they-were", "Derive", "if (graph.derived(trained))", "if (false)",
+         towers + "RowsFollowFromFeaturesAfterEachRun"),
+    ]) + table("runtime/train/trainer.cc", [
+        ("item-rows-not-packed-again", "Trainer::Changes", "fitted || follows ||", "fitted ||",
+         towers + "OrdinaryTraining_FindsItemsOfNoRecord"),
+    ]) + table("runtime/model/catalogue.cc", [
+        ("new-rows-from-the-first-features", "RowsFromFeatures", "features[item * a.item_features + f]", "features[f]",
+         "catalogue_test:CatalogueTest.NewItems_GetRowsFromTheirFeatures"),
+    ])
+
+
 def tables():
     return table("kernels/reference/reference.cc", [
         ("op-that-no-vectors-replace-is-left-out", "ReferenceTable", ".map = reference::Map<float>,",
@@ -129,4 +150,4 @@ def tables():
 
 
 def faults():
-    return blocks() + cosine() + windows() + formats() + tables()
+    return blocks() + cosine() + windows() + formats() + towers() + tables()

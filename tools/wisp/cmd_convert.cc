@@ -322,6 +322,8 @@ Result<bool> AllowSeenOf(const ConvertArguments& a, const SafeTensorsFile& file)
 
 // Only recommenders and decoders have a state_dict with our own names.
 Status CheckHasOwnNames(const std::string& path, const ModelFile& model) {
+  if (model.architecture().item_features > 0)
+    return Unsupported(path, ": has item features, which the other programs' models do not have");
   const HeadKind head = model.architecture().head.kind;
   if (!model.is_classifier() && head != HeadKind::kEmbedding) return OkStatus();
   return InvalidArgument(path, ": is ", model.is_classifier() ? "a classifier" : "an encoder of texts",

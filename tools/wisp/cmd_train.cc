@@ -1,10 +1,12 @@
 // Implements `wisp new` and `wisp train`.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
+#include "runtime/model/catalogue.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/privacy/statement.h"
@@ -140,9 +142,12 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
 }
 
 // Records that there is no data behind the weights. Without an entry, nothing would be known about the model's origin.
-ProvenanceEntry RandomStart(const std::string& data) {
-  const std::string items =
-      data.empty() ? "" : "; the list of items is that of '" + FileName(data) + "', which was declared public";
+ProvenanceEntry RandomStart(const NewArguments& a) {
+  std::string items;
+  if (!a.data.path.empty())
+    items = "; the list of items is that of '" + FileName(a.data.path) + "', which was declared public";
+  if (!a.item_features.empty())
+    items = "; the items and their features are those of '" + FileName(a.item_features) + "', which is public";
   return {.description = "random weights, from no data" + items,
           .mechanisms = {"random weights, the same whatever the data"},
           .epsilon = 0,
@@ -165,12 +170,23 @@ Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
   if (recipe.text)
     return Unsupported(a.recipe, ": it is a recipe of texts, whose model gets a tokenizer: wisp train makes one");
-  WISP_RETURN_IF_ERROR(
-      CheckOutputOf(FileKind::kModel, {"--out", a.out},
-                    {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out},
+                                     {{"--recipe", a.recipe},
+                                      {"--data", a.data.path},
+                                      {"--item-names", a.item_names},
+                                      {"--item-features", a.item_features}}));
   ModelContents contents;
+  ItemFeatures features;
+  if (!a.item_features.empty() && (!a.data.path.empty() || a.num_items > 0))
+    return InvalidArgument("--item-features names the items, and so does ",
+                           a.data.path.empty() ? "--num-items" : "--data", ": choose one");
   if (!a.data.path.empty()) WISP_RETURN_IF_ERROR(CheckPublicItems(a, recipe));
-  if (!a.data.path.empty()) {
+  if (!a.item_features.empty()) {
+    WISP_ASSIGN_OR_RETURN(features, ReadItemFeatures(a.item_features));
+    contents.item_keys = features.keys;
+    recipe.architecture.num_items = static_cast<uint32_t>(features.keys.size());
+    recipe.architecture.item_features = features.count;
+  } else if (!a.data.path.empty()) {
     WISP_ASSIGN_OR_RETURN(data::ReadResult data, ReadData(a.data, {}, nullptr));
     contents.item_keys = std::move(data.sequences.item_keys);
     recipe.architecture.num_items = static_cast<uint32_t>(contents.item_keys.size());
@@ -182,10 +198,17 @@ Status New(const NewArguments& a, OutputFormat format) {
   std::vector<float> weights(FlatSize(ParametersOf(recipe.architecture)));
   auto random = privacy::RandomStream::Reproducible(recipe.training.seed, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(recipe.architecture, recipe.initialisation, random, weights);
+  if (!features.keys.empty()) {
+    const std::vector<ParameterSpec> parameters = ParametersOf(recipe.architecture);
+    std::copy(features.values.begin(), features.values.end(),
+              weights.begin() + static_cast<ptrdiff_t>(
+                                    parameters[RequireParameter(parameters, ParameterRole::kItemFeatures)].offset));
+    RowsFromFeatures(recipe.architecture, 0, weights);
+  }
   contents.architecture = recipe.architecture;
   contents.weights = weights;
   contents.allow_seen = recipe.allow_seen.value_or(false);
-  contents.provenance.push_back(RandomStart(a.data.path));
+  contents.provenance.push_back(RandomStart(a));
   contents.description = recipe.name;
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));

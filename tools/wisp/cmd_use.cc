@@ -34,6 +34,7 @@ Json ArchitectureJson(const Architecture& a) {
       j[key == "num_heads" ? "heads" : key] = value;
     }
   }
+  if (a.item_features > 0) j["item_features"] = a.item_features;
   if (a.head.kind == HeadKind::kEmbedding) j["encoder"] = true, j["unit_length"] = a.head.unit_length;
   if (a.adapter) j["adapter"] = WriteAdapter(*a.adapter);
   return j;

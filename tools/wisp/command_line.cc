@@ -66,6 +66,10 @@ class CommandLine final : public ProgramCommands {
                   "public: anybody may know which items the data has; in place of the recipe's data.catalogue")
         ->check(OneOf({"public"}));
     c->add_option("--item-names", new_.item_names, "File of readable names, with key<TAB>name on each line");
+    c->add_option(
+        "--item-features", new_.item_features,
+        "File of the items with public numbers of each, key<TAB>numbers. An item's row then follows from its\n"
+        "numbers, so that new items can be added without training");
     AddData(c, new_.data, false);
     chosen_.OnCall(c, New, new_);
   }

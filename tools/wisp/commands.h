@@ -30,9 +30,9 @@ struct SynthArguments {
 };
 
 struct NewArguments {
-  std::string recipe, out, item_names, catalogue;
+  std::string recipe, out, item_names, item_features, catalogue;
   uint32_t num_items = 0;
-  DataArguments data;  // if a path is given, items come from it
+  DataArguments data;  // if a path is given, items come from it, unless they come from item_features
 };
 
 // Where a copy of the ledger's position is kept. Every command with --ledger takes it.
@@ -244,7 +244,7 @@ struct RebaseArguments {
 };
 
 struct CatalogueArguments {
-  std::string model, items, out;
+  std::string model, items, item_features, out;
 };
 
 // Arguments of `wisp log`.

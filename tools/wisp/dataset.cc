@@ -3,12 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/core/date.h"
+#include "runtime/core/decimal.h"
 #include "runtime/core/text.h"
 #include "runtime/decoding/decoding_need.h"
 #include "runtime/privacy/json.h"
@@ -135,6 +139,58 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
     names.push_back(it != by_key.end() && !it->second.empty() ? it->second : key);
   }
   return names;
+}
+
+namespace {
+
+// Appends the numbers of a line. False if something is not a finite number.
+bool AppendNumbers(std::string_view text, std::vector<float>& values) {
+  const char *at = text.data(), *end = at + text.size();
+  const auto separates = [](char c) { return c == '\t' || c == ',' || c == ' '; };
+  while (at != end) {
+    if (separates(*at)) {
+      ++at;
+      continue;
+    }
+    double number = 0;
+    const auto [next, error] = ReadDecimal(at, end, number);
+    if (error != std::errc() || !(std::abs(number) <= double{std::numeric_limits<float>::max()})) return false;
+    if (next != end && !separates(*next)) return false;
+    values.push_back(static_cast<float>(number));
+    at = next;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<ItemFeatures> ReadItemFeatures(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return IoError(path, ": the item features cannot be opened");
+  ItemFeatures items;
+  std::unordered_set<std::string> keys;
+  std::string line;
+  for (size_t number = 1; std::getline(file, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty()) continue;
+    const size_t tab = line.find('\t'), before = items.values.size();
+    const std::string key = line.substr(0, tab);
+    if (key.empty() || tab == std::string::npos)
+      return InvalidData(path, ", line ", number, ": there is no key before a tab; allowed is key<TAB>numbers");
+    if (!keys.insert(key).second)
+      return InvalidData(path, ", line ", number, ": item '", OneLine(key), "' comes again");
+    if (!AppendNumbers(std::string_view(line).substr(tab + 1), items.values))
+      return InvalidData(path, ", line ", number, ": not every feature is a finite number");
+    const size_t count = items.values.size() - before;
+    if (items.keys.empty()) items.count = static_cast<uint32_t>(std::min<size_t>(count, kMaxItemFeatures + 1));
+    if (count != items.count || count == 0 || count > kMaxItemFeatures)
+      return InvalidData(path, ", line ", number, ": has ", count, " features; allowed are ",
+                         items.keys.empty() ? 1 : items.count,
+                         items.keys.empty() ? " to 8192" : ", as in the first line");
+    items.keys.push_back(key);
+  }
+  if (items.keys.empty()) return InvalidData(path, ": there is no item in it; allowed are lines of key<TAB>numbers");
+  return items;
 }
 
 std::string ShownItem(const ModelFile& model, size_t item) {

@@ -36,6 +36,15 @@ std::vector<std::string> ItemKeys(const ModelFile& model);
 // names.
 Result<std::vector<std::string>> ReadItemNames(const std::string& path, const std::vector<std::string>& keys);
 
+// Items with public numbers of each, from lines of key<TAB>numbers. Tabs, commas or blanks separate the numbers, and
+// each line has as many.
+struct ItemFeatures {
+  std::vector<std::string> keys;
+  uint32_t count = 0;
+  std::vector<float> values;  // [keys, count]
+};
+Result<ItemFeatures> ReadItemFeatures(const std::string& path);
+
 // Returns the item's name, or its key, or its number.
 std::string ShownItem(const ModelFile& model, size_t item);
 

@@ -33,7 +33,7 @@ void ShrinkRow(std::span<const float> start, double noise, std::span<float> row)
 void ShrinkRows(const Architecture& architecture, std::span<const float> start, double variance_of_noise,
                 std::span<float> weights) {
   for (const ParameterSpec& p : ParametersOf(architecture)) {
-    if (p.role != ParameterRole::kItemTable && p.role != ParameterRole::kOutputTable) continue;
+    if (!p.trained || (p.role != ParameterRole::kItemTable && p.role != ParameterRole::kOutputTable)) continue;
     for (size_t r = 0; r < p.rows; ++r) {
       const size_t at = p.offset + r * p.cols;
       ShrinkRow(start.subspan(at, p.cols), p.cols * variance_of_noise, weights.subspan(at, p.cols));

@@ -2,6 +2,7 @@
 #ifndef WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_
 
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -86,14 +87,21 @@ inline TrainedSet AllTrained(const std::vector<ParameterSpec>& parameters) {
   return TrainedSet(parameters, [](const ParameterSpec& p) { return p.trained; });
 }
 
+// Returns the weights with those that follow from others.
+inline std::vector<float> Derived(const Graph& graph, std::vector<float> weights) {
+  graph.Derive(weights, 0, 1);
+  return weights;
+}
+
 // The product's graph, with all that a record needs.
 class Harness {
  public:
   Harness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
-      : graph(a, ops),
+      : made(MakeGraph(a, ops, {})),
+        graph(*made),
         trained(AllTrained(graph.parameters())),
-        flat(std::move(weights)),
-        packed(graph, flat.data()),
+        flat(Derived(graph, std::move(weights))),
+        packed(graph.base(), flat.data()),
         buffers(graph.AllocateForTraining()),
         view(packed.view()) {}
 
@@ -116,12 +124,13 @@ class Harness {
     return {.parameters = graph.parameters(),
             .trained = trained,
             .head_parameter = graph.head_parameter(),
-            .max_rows = graph.architecture().max_length,
+            .max_rows = graph.max_record_rows(),
             .worker = 0,
             .norms_head_rows = graph.architecture().head.temperature > 0};
   }
 
-  Recommender graph;
+  std::unique_ptr<const Graph> made;
+  const Graph& graph;
   TrainedSet trained;
   std::vector<float> flat;
   PackedWeights packed;
@@ -217,6 +226,26 @@ inline std::vector<Architecture> NewerArchitectures() {
     if (of == 7) every.back().blocks.front().attention.window = 3;
   }
   return every;
+}
+
+// Returns models of two towers: few features and many, a fixed and a trained bias, one tile of items and several.
+inline std::vector<Architecture> TowerArchitectures() {
+  UniformArchitecture base{.num_items = 9,
+                           .max_length = 6,
+                           .width = 4,
+                           .num_heads = 2,
+                           .num_blocks = 1,
+                           .inner_width = 6,
+                           .embedding_scale = 1.7f};
+  std::vector<Architecture> all(3, base);
+  all[0].item_features = 3;
+  all[1].item_features = 5;
+  all[1].positions = PositionAlignment::kEnd;
+  all[1].head.output_bias = OutputBias::kTrained;
+  all[2].item_features = 5;
+  all[2].num_items = 2 * kHeadTile + 3;
+  all[2].head.output_bias = OutputBias::kFixed;
+  return all;
 }
 
 // Returns architectures that use every switch of the graph at least once.

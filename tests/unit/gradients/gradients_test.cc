@@ -36,9 +36,9 @@ std::vector<Case> Cases(const Architecture& a) {
 }
 
 std::vector<double> SumOf(const Harness& h, const FloatGradientSum& sum) {
-  std::vector<double> out(sum.sum().begin(), sum.sum().end());
-  out.resize(h.flat.size());
-  return out;
+  std::vector<float> flat(h.flat.size());
+  h.trained.Scatter(h.graph.parameters(), sum.sum(), flat);
+  return {flat.begin(), flat.end()};
 }
 
 double Distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -114,10 +114,17 @@ TEST(UsedTwice, FactorsAddUpOrTheRecordIsDropped) {
   }
 }
 
+// Every switch, and models of two towers.
+std::vector<Architecture> AllKinds() {
+  std::vector<Architecture> all = SmallArchitectures();
+  for (const Architecture& a : test::TowerArchitectures()) all.push_back(a);
+  return all;
+}
+
 class Gradients : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(Gradients, RecordGradientEqualsDualNumbers) {
-  const Architecture a = SmallArchitectures()[GetParam()];
+  const Architecture a = AllKinds()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 11);
   const auto naive = NaiveGradients(a, weights);
   for (const kernels::OpTable* ops : kernels::AllOps()) {
@@ -133,7 +140,7 @@ TEST_P(Gradients, RecordGradientEqualsDualNumbers) {
 }
 
 TEST_P(Gradients, NormsOfBothFormsEqualDualNumbers) {
-  const Architecture a = SmallArchitectures()[GetParam()];
+  const Architecture a = AllKinds()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 12);
   const auto naive = NaiveGradients(a, weights);
   for (const kernels::OpTable* ops : kernels::AllOps()) {
@@ -152,7 +159,7 @@ TEST_P(Gradients, NormsOfBothFormsEqualDualNumbers) {
 }
 
 TEST_P(Gradients, ClippedSumEqualsNaiveClippedSum) {
-  const Architecture a = SmallArchitectures()[GetParam()];
+  const Architecture a = AllKinds()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 13);
   const auto naive = NaiveGradients(a, weights);
   for (const kernels::OpTable* ops : kernels::AllOps()) {
@@ -176,7 +183,7 @@ TEST_P(Gradients, ClippedSumEqualsNaiveClippedSum) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EverySwitch, Gradients, ::testing::Range<size_t>(0, SmallArchitectures().size()));
+INSTANTIATE_TEST_SUITE_P(EverySwitch, Gradients, ::testing::Range<size_t>(0, AllKinds().size()));
 
 // Adding a record moves the exact sum by at most C, in any form, and removing it is exact.
 TEST(ExactSum, AddingARecordMovesTheSumByAtMostTheBound) {
@@ -241,6 +248,36 @@ TEST(Phantom, FactorOneEqualsOrdinaryTrainingBitForBit) {
       h.Add(c.record.view(), flat);
     }
     for (size_t i = 0; i < h.flat.size(); ++i) ASSERT_EQ(ordinary.sum()[i], clipped.sum()[i]) << i;
+  }
+}
+
+// Adds the clipped gradients of records that pass through a graph with these options.
+std::vector<float> ClippedSum(const Harness& h, const GraphOptions& options, const std::vector<OwnedRecord>& records) {
+  const std::unique_ptr<const Graph> graph = MakeGraph(h.graph.architecture(), h.graph.device(), options);
+  const PackedWeights packed(graph->base(), h.flat.data());
+  const Buffers buffers = graph->AllocateForTraining();
+  FloatGradientSum sum(h.graph.ops(), h.trained.size(), 1);
+  sum.Clear();
+  PhantomGradients gradients(h.graph.ops(), h.Setup(), {.clip = ClipRule::Flat(0.3)}, sum);
+  RecordContext context{.weights = packed.view(), .buffers = buffers};
+  RecordPass<Graph> pass(*graph);
+  for (const OwnedRecord& record : records) {
+    if (!pass.Fits(record.view())) pass.Run(context, gradients);
+    pass.Push(record.view(), {.target_weight = 0.25f});
+  }
+  pass.Run(context, gradients);
+  return {sum.sum().begin(), sum.sum().end()};
+}
+
+// Each record of a pass has its own rows in the tower's factor.
+TEST(TwoTowers, HowManyRecordsPassTogetherChangesNoBit) {
+  for (const Architecture& a : test::TowerArchitectures()) {
+    const Harness h(a, RandomWeights(a, 21), kernels::BestOps());
+    std::vector<OwnedRecord> records;
+    for (const Case& c : Cases(a)) records.push_back(c.record);
+    const std::vector<float> alone = ClippedSum(h, {}, records);
+    EXPECT_EQ(ClippedSum(h, {.max_records = 4}, records), alone);
+    EXPECT_EQ(ClippedSum(h, {.recompute_blocks = true}, records), alone);
   }
 }
 

@@ -140,7 +140,17 @@ class NaiveRecommender {
     return T(static_cast<double>(a_.adapter->alpha) / a_.adapter->rank) * sum;
   }
 
+  // Two towers: an entry of an item's row, from its features.
+  T RowAt(size_t i) const {
+    const size_t features = parameters_[index_.at("item_features")].offset + i / a_.width * a_.item_features,
+                 tower = parameters_[index_.at("item_tower")].offset + i % a_.width;
+    T sum(0);
+    for (size_t f = 0; f < a_.item_features; ++f) sum = sum + weights_[features + f] * weights_[tower + f * a_.width];
+    return sum;
+  }
+
   T At(const std::string& name, size_t i) const {
+    if (a_.item_features > 0 && name == "item_embedding") return RowAt(i);
     const auto found = index_.find(name);
     if (found == index_.end()) return T(NAN);
     const ParameterSpec& p = parameters_[found->second];

@@ -100,6 +100,36 @@ TEST_F(CatalogueTest, InvalidItems_AreRefused) {
   EXPECT_FALSE(AddItems(base, std::vector<NewItem>{{"x", "", ""}, {"x", "", ""}}).ok());
 }
 
+// In a model with item features a new row follows from features, and the item is served at once.
+TEST_F(CatalogueTest, NewItems_GetRowsFromTheirFeatures) {
+  Architecture a = architecture_;
+  a.item_features = 2;
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights(FlatSize(parameters));
+  const auto set = [&](ParameterRole role, std::initializer_list<float> values) {
+    std::copy(values.begin(), values.end(), weights.data() + parameters[RequireParameter(parameters, role)].offset);
+  };
+  set(ParameterRole::kItemTower, {1, 2, 3, 4, 10, 20, 30, 40});
+  set(ParameterRole::kItemFeatures, {1, 0, 0, 1, 1, 1, 2, 0});
+  set(ParameterRole::kOutputBias, {4, 3, 2, 1});
+  RowsFromFeatures(a, 0, weights);
+  EXPECT_EQ(Row(weights, a, 2), (std::vector<float>{11, 22, 33, 44, 2}));
+  ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights, .item_keys = {"a", "b", "c", "d"}}).ok());
+  const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
+  EXPECT_EQ(base.architecture(), a);
+  const auto grown = AddItems(base, std::vector<NewItem>{{.key = "e", .features = {0.5f, 2}}, {"f", "", "d", {0, 1}}});
+  ASSERT_TRUE(grown.ok()) << grown.status().message();
+  EXPECT_EQ(grown->origins, (std::vector{RowOrigin::kFeatures, RowOrigin::kFeatures}));
+  EXPECT_TRUE(grown->contents.untrained.empty());
+  EXPECT_EQ(Row(grown->weights, grown->contents.architecture, 4), (std::vector<float>{20.5f, 41, 61.5f, 82, 2.5f}));
+  EXPECT_EQ(Row(grown->weights, grown->contents.architecture, 5), (std::vector<float>{10, 20, 30, 40, 1}));
+  for (const std::vector<float>& features : {std::vector<float>{}, std::vector<float>{1, 2, 3}}) {
+    const Status status = AddItems(base, std::vector<NewItem>{{.key = "e", .features = features}}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("each item of the model has 2"), std::string::npos) << status.message();
+  }
+}
+
 // The owner's choice for the lists is kept in a model that is made from the model.
 TEST_F(CatalogueTest, AllowSeen_IsKept) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
@@ -44,6 +45,21 @@ Result<std::vector<std::string>> ReadKeys(const std::string& path) {
   return keys;
 }
 
+// Gives each item its features. Items without a line keep none, which AddItems refuses where features are needed.
+Status TakeFeatures(const std::string& path, std::vector<NewItem>& items) {
+  if (path.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const ItemFeatures features, ReadItemFeatures(path));
+  std::unordered_map<std::string_view, const float*> of_key;
+  for (size_t i = 0; i < features.keys.size(); ++i)
+    of_key[features.keys[i]] = features.values.data() + i * features.count;
+  for (NewItem& item : items) {
+    const auto found = of_key.find(item.key);
+    if (found == of_key.end()) return InvalidData(path, ": there is no line of item '", OneLine(item.key), "'");
+    item.features.assign(found->second, found->second + features.count);
+  }
+  return OkStatus();
+}
+
 const char* NameOf(RowOrigin origin) {
   switch (origin) {
     case RowOrigin::kNeighbour:
@@ -52,6 +68,8 @@ const char* NameOf(RowOrigin origin) {
       return "words";
     case RowOrigin::kMean:
       return "mean";
+    case RowOrigin::kFeatures:
+      return "features";
   }
   return "";
 }
@@ -91,21 +109,25 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
 }
 
 Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutputOf(FileKind::kModel, {"--out", a.out},
+                    {{"--model", a.model}, {"--items", a.items}, {"--item-features", a.item_features}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(a.items));
+  WISP_ASSIGN_OR_RETURN(std::vector<NewItem> items, ReadNewItems(a.items));
+  WISP_RETURN_IF_ERROR(TakeFeatures(a.item_features, items));
   WISP_ASSIGN_OR_RETURN(GrownModel grown, AddItems(base, items));
   data::MarkedKeys marked;
   for (const NewItem& item : items) marked.Look(item.key);
   if (marked.count > 0) Warn(a.items + ": " + marked.Warning());
   grown.contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, grown.contents));
-  size_t counts[3] = {};
+  size_t counts[4] = {};
   for (const RowOrigin origin : grown.origins) ++counts[static_cast<size_t>(origin)];
   Json j = {{"model", a.out}, {"items", grown.contents.architecture.num_items}, {"added", items.size()}};
   std::string ways;
-  for (const RowOrigin origin : {RowOrigin::kNeighbour, RowOrigin::kWords, RowOrigin::kMean}) {
+  for (const RowOrigin origin : {RowOrigin::kNeighbour, RowOrigin::kWords, RowOrigin::kMean, RowOrigin::kFeatures}) {
     const size_t count = counts[static_cast<size_t>(origin)];
+    if (origin == RowOrigin::kFeatures && count == 0) continue;
     j["rows_from"][NameOf(origin)] = count;
     if (count > 0) ways += (ways.empty() ? "" : ", ") + std::to_string(count) + " from " + NameOf(origin);
   }
@@ -114,7 +136,10 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   } else {
     PrintText("%s: %s items, of which %zu are new; rows: %s\n", OneLine(a.out).c_str(),
               Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
-    PrintText("People are served as before: a new item is recommended and read once a run has trained it\n");
+    PrintText("%s\n",
+              counts[static_cast<size_t>(RowOrigin::kFeatures)] > 0
+                  ? "A new item is recommended and read at once, by its features"
+                  : "People are served as before: a new item is recommended and read once a run has trained it");
   }
   return OkStatus();
 }

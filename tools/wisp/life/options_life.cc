@@ -154,6 +154,9 @@ void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
          "Lines of key<TAB>name, or key<TAB>name<TAB>the key of a similar item. Without a similar item its row\n"
          "is made from items that share words of its name, or else from all")
       ->required();
+  add->add_option("--item-features", a.item_features,
+                  "For a model with item features: lines of key<TAB>numbers, as for wisp new. The new items are\n"
+                  "recommended at once");
   add->add_option("--out", a.out, "Model file to write; it may replace a model, but no other file")->required();
   chosen.OnCall(add, CatalogueAdd, a);
   const auto offer = [&](const char* name, const char* help, auto command) {
