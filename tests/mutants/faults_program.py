@@ -32,7 +32,7 @@ def figures():
     ]) + table("tools/wisp/training_run.cc", [
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.py"),
     ]) + table("tools/wisp/output.cc", [
-        ("bytes-called-private", "", '"planned_bytes",', "", "figures.sh"),
+        ("bytes-called-private", "", '"planned_bytes",', "", "figures.py"),
         ("events-that-judged-called-private", "", ', "events_that_judged"', "", "cli_life.py"),
         ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.py"),
         ("text-that-a-terminal-acts-on", "PrintText", "Printable(text.substr(begin, tab - begin))",
