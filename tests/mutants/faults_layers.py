@@ -139,6 +139,9 @@ def towers():
     ]) + table("runtime/model/catalogue.cc", [
         ("new-rows-from-the-first-features", "RowsFromFeatures", "features[item * a.item_features + f]", "features[f]",
          "catalogue_test:CatalogueTest.NewItems_GetRowsFromTheirFeatures"),
+    ]) + table("runtime/personalise/rebase.cc", [
+        ("new-items-of-the-old-tower", "CarriedOver", "if (new_architecture.item_features > 0)", "if (false)",
+         "rebase_test:RebaseTest.NewItems_GetRowsFromTheTowerThatWasLearned"),
     ])
 
 

@@ -66,11 +66,12 @@ class NightTest : public ::testing::Test {
     contents.provenance.insert(contents.provenance.end(), runs.begin(), runs.end());
     ASSERT_TRUE(WriteModel(path, contents).ok());
   }
-  void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false) {
+  void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false, uint32_t item_features = 0) {
     const data::Sequences ring = Ring(1);
     TrainingJob job{.sequences = &ring, .hold_out = HoldOut::kNothing};
     job.architecture = UniformArchitecture{
         .num_items = kItems, .max_length = 8, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
+    job.architecture.item_features = item_features;
     job.training.num_steps = 60;
     job.training.expected_batch = 20;
     job.training.optimizer.learning_rate = 0.01f;

@@ -103,6 +103,26 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_TRUE(ModelFile::Open(files_.start)->untrained().empty());
 }
 
+// Training moves the tower, and so the rows of items that only the new base has.
+TEST_F(RebaseTest, NewItems_GetRowsFromTheTowerThatWasLearned) {
+  MakeBase(base_path_, 1, false, /*item_features=*/3);
+  Plan(Settings());
+  EXPECT_EQ(MustRun().steps, 6u);
+  const ModelFile base = *ModelFile::Open(base_path_);
+  const auto grown = AddItems(base, std::vector<NewItem>{{.key = "new", .features = {1, -2, 3}}});
+  ASSERT_TRUE(grown.ok()) << grown.status().message();
+  ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
+  EXPECT_TRUE(start.untrained().empty());
+  std::vector<float> room;
+  const std::span<const float> carried = start.AllWeights(room);
+  std::vector<float> followed(carried.begin(), carried.end());
+  RowsFromFeatures(start.architecture(), 0, followed);
+  for (size_t i = 0; i < followed.size(); ++i) ASSERT_NEAR(carried[i], followed[i], 1e-6) << i;
+  EXPECT_NE(Row(start, "new"), Row(*ModelFile::Open(new_base_), "new")) << "the tower has moved";
+}
+
 // If evaluation uses the events since the newest evaluation, there are almost none in the session after it.
 TEST_F(RebaseTest, WithoutAFixedDay_ANewBaseIsJudgedWhenAJudgingIsDue) {
   LifetimeSettings settings = Settings();
