@@ -61,7 +61,8 @@ def pld():
          ALLOCATION + "EpochOfOneStep_IsAPlainGaussian"),
         ("allocation-of-replaced-records", "CheckAllocation", "m.adjacency() != Adjacency::kReplaceOne", "true",
          ALLOCATION + "ImpossibleParameters_AreRefused"),
-        ("epoch-counts-as-a-step", "", 'return static_cast<uint64_t>(m.Parameter("epoch_steps"));', "return uint64_t{1};",
+        ("epoch-counts-as-a-step", "",
+         'return static_cast<uint64_t>(m.Parameter("epoch_steps"));', "return uint64_t{1};",
          "ledger_statement_test:LedgerStatementTest.SaysHowRecordsTookPart"),
     ]) + table("runtime/privacy/accounting/kinds/correlated_gaussian.cc", [
         ("correlated-participations-apart", "CorrelatedSensitivity", "g = 1 + to_b * g;", "g = 1;",
@@ -149,8 +150,10 @@ def accountants():
         ("calibration-ends-above-its-target", "CalibrateNoise", "(middle.epsilon > target ? low : high) = middle;",
          "(middle.epsilon > 1.01 * target ? low : high) = middle;",
          "accountant_test:Calibration.NoiseIsTheSmallestThatKeepsThePromise"),
-        ("calibration-of-the-steps-alone", "Search",
-         "spent_(request.composed_with.begin(), request.composed_with.end())", "spent_()",
+        ("calibration-of-one-mechanism", "Epsilon", "spent_.insert(spent_.end(), made.begin(), made.end());",
+         "spent_.push_back(made.front());", "accountant_test:Calibration.NoiseOfAnyMechanismsKeepsThePromise"),
+        ("calibration-of-the-steps-alone", "Epsilon",
+         "spent_.assign(request_.composed_with.begin(), request_.composed_with.end());", "spent_.clear();",
          "accountant_test:Calibration.WhatIsSpentBesideIsPaidFor"),
         ("delta-of-a-record-taken", "CheckDelta", "delta > 1 / num_records ||", "delta > 2 / num_records ||",
          "job_test:JobTest.RefusedGoalsSpendNothing"),
@@ -363,7 +366,8 @@ def random():
 
 def figures():
     return table("runtime/privacy/statement.cc", [
-        ("every-mechanism-sampled-by-poisson", "Participation", "m.kind().*said", "kPoissonSubsampledGaussianKind.*said",
+        ("every-mechanism-sampled-by-poisson", "Participation",
+         "m.kind().*said", "kPoissonSubsampledGaussianKind.*said",
          "ledger_statement_test:LedgerStatementTest.SaysHowRecordsTookPart"),
         ("a-name-forges-lines", "Line", "append(OneLine(std::string(value)))", "append(value)",
          "statement_test:Statement.EachValueIsOneLineWhateverItHolds"),

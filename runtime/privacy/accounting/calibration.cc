@@ -16,24 +16,29 @@ constexpr double kRelativeWidth = 1e-4;
 
 class Search {
  public:
-  explicit Search(const CalibrationRequest& request)
-      : request_(request), spent_(request.composed_with.begin(), request.composed_with.end()) {
-    spent_.push_back(*Mechanism::Gaussian({.noise_multiplier = 1}));
-  }
+  explicit Search(const CalibrationRequest& request) : request_(request) {}
 
   Result<double> Epsilon(double noise_multiplier) {
-    WISP_ASSIGN_OR_RETURN(const Mechanism m,
-                          Mechanism::PoissonSubsampledGaussian({.noise_multiplier = noise_multiplier,
-                                                                .sampling_probability = request_.sampling_probability,
-                                                                .steps = request_.steps}));
-    spent_.back() = m;
+    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> made, Make(noise_multiplier));
+    spent_.assign(request_.composed_with.begin(), request_.composed_with.end());
+    spent_.insert(spent_.end(), made.begin(), made.end());
     ++accountings_;
     WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request_.target.delta()));
     return PldEpsilon(spent_, delta);
   }
+  bool Allows(double noise_multiplier) const { return Make(noise_multiplier).ok(); }
   int accountings() const { return accountings_; }
 
  private:
+  Result<std::vector<Mechanism>> Make(double noise_multiplier) const {
+    if (request_.mechanisms) return request_.mechanisms(noise_multiplier);
+    WISP_ASSIGN_OR_RETURN(const Mechanism m,
+                          Mechanism::PoissonSubsampledGaussian({.noise_multiplier = noise_multiplier,
+                                                                .sampling_probability = request_.sampling_probability,
+                                                                .steps = request_.steps}));
+    return std::vector{m};
+  }
+
   const CalibrationRequest& request_;
   std::vector<Mechanism> spent_;
   int accountings_ = 0;
@@ -57,10 +62,11 @@ double Aim(const End& low, const End& high, double target, int tries) {
   return low.noise * std::exp(share * width);
 }
 
-Status Unreachable(const CalibrationRequest& r, double epsilon) {
+Status Unreachable(const CalibrationRequest& r, const End& most) {
   return PrivacyRefused("epsilon ", DoubleText(r.target.epsilon()), " at delta ", DoubleText(r.target.delta()),
-                        " cannot be met: even with noise multiplier 1e5 ", Counted(r.steps, "step"),
-                        " and all that is composed with it cost ", EpsilonText(epsilon));
+                        " cannot be met: even with noise multiplier ",
+                        most.noise > kLargest ? "1e5" : DoubleText(most.noise), " ", Counted(r.steps, "step"),
+                        " and all that is composed with it cost ", EpsilonText(most.epsilon));
 }
 
 }  // namespace
@@ -100,13 +106,14 @@ Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
   WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
   End low = high;
   while (high.epsilon > target) {
-    if (high.noise >= kLargest) return Unreachable(request, high.epsilon);
+    if (high.noise >= kLargest || !search.Allows(2 * high.noise)) return Unreachable(request, high);
     low = high;
     high.noise *= 2;
     WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
   }
   while (low.epsilon <= target) {
-    if (high.noise / 2 < kSmallest) return Calibration{high.noise, high.epsilon, search.accountings()};
+    if (high.noise / 2 < kSmallest || !search.Allows(high.noise / 2))
+      return Calibration{high.noise, high.epsilon, search.accountings()};
     low.noise = high.noise / 2;
     WISP_ASSIGN_OR_RETURN(low.epsilon, search.Epsilon(low.noise));
     if (low.epsilon <= target) high = low;

@@ -6,8 +6,10 @@
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_CALIBRATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/core/status.h"
 #include "runtime/privacy/accounting/mechanism.h"
@@ -37,6 +39,10 @@ struct CalibrationRequest {
   double sampling_probability = 0;  // 1: the plain Gaussian
   uint64_t steps = 0;
   std::span<const Mechanism> composed_with = {};  // mechanisms charged besides the steps
+  // Makes the mechanisms of all steps from a noise multiplier, if they are no Poisson-subsampled Gaussian: random
+  // allocation, a schedule of noises. More noise must cost less; multipliers that it refuses are not searched. `steps`
+  // is then for sentences only.
+  std::function<Result<std::vector<Mechanism>>(double noise_multiplier)> mechanisms = {};
 };
 
 struct Calibration {

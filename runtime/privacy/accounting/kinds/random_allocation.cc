@@ -15,9 +15,9 @@
 //   Left out     Tails below 1e-20 are left out, of single Ys and of sums. Let A be the event that some part of R is in
 //       one. A adds at most E_Q[R; A] to the first delta and Q(A) to the second: this mass goes to infinity.
 //   Rounding     Masses are sums of positive terms, and have relative errors of some thousand 2^-53 for each of at most
-//       21 convolutions. A split moves the mean of a sum by at most 4 2^-53 of it, all splits that of R by 1e-14: as much
-//       as if epsilon were larger by 1e-14. Losses have standard deviations of 1e-7 and more, so this changes no delta
-//       that counts by more than 1e-6 of it. The masses are raised by kAllowance for both.
+//       21 convolutions. A split moves the mean of a sum by at most 4 2^-53 of it, all splits that of R by 1e-14: as
+//       much as if epsilon were larger by 1e-14. Losses have standard deviations of 1e-7 and more, so this changes no
+//       delta that counts by more than 1e-6 of it. The masses are raised by kAllowance for both.
 #include "runtime/privacy/accounting/kinds/random_allocation.h"
 
 #include <algorithm>

@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <vector>
 
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/accounting/kinds/random_allocation.h"
 #include "runtime/privacy/accounting/pld.h"
 #include "tests/unit/privacy/accounting/accountant_golden.h"
 
@@ -316,6 +318,32 @@ TEST(Calibration, WhatIsSpentBesideIsPaidFor) {
       CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = too_much});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
+}
+
+// Epochs of random allocation, and a schedule of two noises that rise together.
+TEST(Calibration, NoiseOfAnyMechanismsKeepsThePromise) {
+  const auto epochs = [](double noise) -> Result<std::vector<Mechanism>> {
+    WISP_ASSIGN_OR_RETURN(const Mechanism m,
+                          RandomAllocation({.noise_multiplier = noise, .epoch_steps = 50, .epochs = 4}));
+    return std::vector{m};
+  };
+  const auto schedule = [](double noise) -> Result<std::vector<Mechanism>> {
+    return std::vector{Subsampled(noise, 0.04, 300), Subsampled(noise * 0.8, 0.04, 300)};
+  };
+  for (const auto& mechanisms : {std::function<Result<std::vector<Mechanism>>(double)>(epochs), {schedule}}) {
+    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(2, 1e-5), .steps = 600, .mechanisms = mechanisms});
+    ASSERT_TRUE(c.ok()) << c.status().message();
+    EXPECT_LE(Pld(*mechanisms(c->noise_multiplier), 1e-5), 2);
+    EXPECT_GT(Pld(*mechanisms(c->noise_multiplier * 0.999), 1e-5), 2);
+  }
+  // Noise that a mechanism refuses, here below 0.1 and above 1e4, is not searched.
+  const auto least = CalibrateNoise({.target = *EpsilonDelta::Create(100, 1e-5), .mechanisms = epochs});
+  ASSERT_TRUE(least.ok()) << least.status().message();
+  EXPECT_GE(least->noise_multiplier, 0.1);
+  const auto most = CalibrateNoise({.target = *EpsilonDelta::Create(1e-5, 1e-60), .steps = 200, .mechanisms = epochs});
+  EXPECT_EQ(most.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(most.status().message().find("even with noise multiplier 8192 200 steps"), std::string::npos)
+      << most.status().message();
 }
 
 TEST(Mechanism, TextReadsBackBitForBit) {
