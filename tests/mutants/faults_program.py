@@ -56,22 +56,22 @@ def figures():
          "if (row.seq >= next) return OkStatus();", "", "ledgers.py"),
     ]) + table("tools/lab/cmd_reproduce.cc", [
         ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",
-         "reproduce.sh"),
+         "reproduce.py"),
     ])
 
 
 def reproduced_tables():
     return table("tools/lab/reproduce/check_cell.cc", [
         ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != Recipe::Catalogue::kPublic", "false",
-         "reproduce.sh"),
+         "reproduce.py"),
         ("a-cell-of-any-delta", "CheckGuarantee", "return CheckPrivacyGoal(r.goal, r.training.num_records_public);",
-         "return OkStatus();", "reproduce.sh"),
+         "return OkStatus();", "reproduce.py"),
     ]) + table("tools/lab/cmd_reproduce.cc", [
-        ("draws-of-private-data", "CheckDeclared", "decodes && !table_.is_public()", "false", "reproduce.sh"),
+        ("draws-of-private-data", "CheckDeclared", "decodes && !table_.is_public()", "false", "reproduce.py"),
         ("private-data-uncharged", "CheckDeclared", "table_.is_public() || !any_private || !a_.ledger.empty()", "true",
-         "reproduce.sh"),
+         "reproduce.py"),
         ("own-data-charged-to-nobody", "RunTraining", 'a_.ledger.empty() ? folder.File("ledger") : a_.ledger',
-         'folder.File("ledger")', "reproduce.sh"),
+         'folder.File("ledger")', "reproduce.py"),
     ])
 
 
