@@ -31,9 +31,11 @@ def test_features_of_any_other_form_are_refused():
     write(
         "recipe.json",
         """{"name": "kinds",
- "architecture": {"max_length": 8, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 16, "embedding_scale": 4},
+ "architecture": {"max_length": 8, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 16,
+  "embedding_scale": 4},
  "initialisation": {"table_deviation": 0.1},
- "training": {"method": "ordinary", "epochs": 10, "expected_batch": 50, "seed": 1, "optimizer": {"learning_rate": 0.02}}}
+ "training": {"method": "ordinary", "epochs": 10, "expected_batch": 50, "seed": 1,
+  "optimizer": {"learning_rate": 0.02}}}
 """,
     )
     new = "wisp new --recipe recipe.json --out new.wisp --item-features"
