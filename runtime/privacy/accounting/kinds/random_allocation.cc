@@ -229,8 +229,7 @@ double LogInverseMoment(const AllocationSum& ratio, double noise, double t, doub
   return LogAddExp(log_moment, left_out);
 }
 
-// One epoch of the newest parameters that this thread asked for. An accountant asks for both directions on two grids, a
-// filter for thirty orders.
+// One epoch.
 struct EpochCosts {
   double noise = 0;
   uint64_t t = 0;
@@ -238,12 +237,18 @@ struct EpochCosts {
   LogMoments moments;  // empty until they are asked for
 };
 
+// Caches the newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for both directions on
+// two grids, one epoch of a schedule after the other; a filter asks for thirty orders.
 EpochCosts& CostsOfEpoch(const Mechanism& m) {
-  static thread_local EpochCosts newest;
+  static thread_local std::vector<EpochCosts> newest;
+  constexpr size_t kMostEpochs = 64;
   const auto t = static_cast<uint64_t>(m.Parameter("epoch_steps"));
-  if (newest.noise != m.noise_multiplier() || newest.t != t)
-    newest = {m.noise_multiplier(), t, SumOfTerms(m.noise_multiplier(), t), {}};
-  return newest;
+  const double noise = m.noise_multiplier();
+  const auto known =
+      std::find_if(newest.begin(), newest.end(), [&](const EpochCosts& c) { return c.noise == noise && c.t == t; });
+  if (known != newest.end()) return *known;
+  if (newest.size() == kMostEpochs) newest.erase(newest.begin());
+  return newest.emplace_back(EpochCosts{noise, t, SumOfTerms(noise, t), {}});
 }
 
 LossRange AllocationRange(const Mechanism& m, Direction direction) {
