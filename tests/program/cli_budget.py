@@ -27,9 +27,7 @@ def test_a_private_run():
     assert any("psilon" in k or "psilon" in json.dumps(v) for k, v in json.loads(read("p.json")).items())
     r = run(f"{train} --epsilon 4 --out o2.wisp --ledger l.db", 4, "nothing was charged")
     assert not exists("o2.wisp"), "a run stopped by its budget left a model behind"
-    assert says(
-        "this run would bring the data set to epsilon .* at delta 0.001, the limit is 5, spent 3.9", r.err
-    ), "a run that does not fit says"
+    assert says("this run would bring the data set to epsilon .* at delta 0.001, the limit is 5, spent 3.9", r.err)
     assert sql("l.db", "select count(distinct run) from entries") == 1, "a run that does not fit was charged in part"
     run(f"{train} --epsilon 4 --budget 3 --out o2.wisp --ledger l.db",
         4, "the budget is to be 3, but epsilon 3.9.* is spent")

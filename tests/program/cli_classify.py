@@ -129,9 +129,7 @@ def test_two_planned_runs_share_their_epsilon():
     for _ in ("first", "second"):
         run(planned)
     r = run("wisp privacy --ledger planned.db --delta 0.001")
-    assert re.search(
-        r"epsilon 4( |$|,)|epsilon.*: (3\.9|4\.0000)", r.out, re.M
-    ), "two planned runs do not make up their epsilon"
+    assert re.search(r"epsilon 4( |$|,)|epsilon.*: (3\.9|4\.0000)", r.out, re.M)
     run(planned, 4)
     before = sql("texts.db", "select count(*) from limits")
     run(f"{classify} --ledger texts.db --budget 50 --delta 0.0025", 4, "1 / 400")
@@ -151,11 +149,8 @@ def test_the_steps_that_are_really_taken_refute_the_papers_claim_for_a_step():
     # The steps that are really taken refute the paper's claim for a step; the default mode withstands.
     audit = "lab audit step --recipe tiny.json"
     r = run(f"{audit} --method paper --noise-multiplier 20 --observations 300 --json", 4, "REFUTED")
-    assert (
-        r["refuted"]
-        and r["epsilon"][0]["claimed"] < 0.3 < r["epsilon"][0]["bound_by_rows"]
-        and "no_guarantee" in r.json
-    )
+    assert r["refuted"] and r["epsilon"][0]["claimed"] < 0.3 < r["epsilon"][0]["bound_by_rows"]
+    assert "no_guarantee" in r.json
     r = run(f"{audit} --observations 40")
     assert says("^not refuted", r.out) and "all of the records a step" in r.out, "a sound step of DP-FP"
     r = run(f"{audit} --observations 4")
@@ -169,9 +164,7 @@ def test_there_is_no_epsilon_for_a_head_on_an_encoder_that_already_learned_from(
     run(f"{again} {encoder} --ledger texts.db", 4, "without a guarantee")
     run(f"{again} --dataset other {encoder} --ledger texts.db", 4, "is of the data set 'train.txt'")
     r = run(f"{again} --dataset other {encoder} --ledger other.db")
-    assert says(
-        "of this run alone; of the weights it began with: .*states no epsilon", r.out
-    ), "an epsilon is shown without what it leaves out"
+    assert says("of this run alone; of the weights it began with: .*states no epsilon", r.out)
     ask = "--text 'the film is GREAT' --text 'the film is dull' --json"
     r = run(f"wisp classify predict --model texts.wisp {ask}")
     assert r[0]["class"] == "good" and r[1]["class"] == "bad" and r[0]["probability"] > 0.5

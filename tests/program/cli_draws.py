@@ -40,9 +40,8 @@ def test_training_without_a_guarantee_says_so():
     assert not exists("d.db"), "a refused draw was charged, or made a ledger"
     r = run(f"{draw} {target} --delta 1e-6 --json")
     assert len(r["items"]) == 4 and all("score" not in i for i in r["items"]) and r["privacy"]["mode"] == "anchored"
-    assert (
-        r["privacy"]["draws_charged"] == 4 and 0 < r["privacy"]["spent"] < 2 and r["privacy"]["limit"]["epsilon"] == 2
-    )
+    assert r["privacy"]["draws_charged"] == 4 and 0 < r["privacy"]["spent"] < 2
+    assert r["privacy"]["limit"]["epsilon"] == 2
     r = first = run("wisp privacy --ledger d.db --delta 1e-6 --json")
     assert 0 < r["accounting"]["epsilon_of_used_part"] < r["accounting"]["epsilon"]
     assert r["accounting"]["composition"] == "plan" and r["accounting"]["parts"][0]["purpose"] == "decoding"
@@ -60,9 +59,7 @@ def test_training_without_a_guarantee_says_so():
     assert sql("d.db", "select count(*) from limits") == 1, "a budget below what is spent was written"
     assert not r.out, "a refused draw printed"
     r = run("wisp privacy --ledger d.db --delta 1e-6")
-    assert (
-        says("draws alone: 8 draws: pure epsilon .* set by", r.out) and "the figure was set by" in r.out
-    ), "the statement says of draws"
+    assert says("draws alone: 8 draws: pure epsilon .* set by", r.out) and "the figure was set by" in r.out
     run(f"{draw} {target} --delta 1e-6 --budget 4", 0, "limit raised from 2 to 4")
 
 
@@ -73,16 +70,12 @@ def test_the_unused_rest_of_a_block_is_lost():
     assert r["privacy"]["draws_charged"] == 50 and r["privacy"]["mode"] == "mixed"
     assert r["privacy"]["pure_epsilon_per_draw"] <= 0.0100001
     run(f"{one} 1 {block}")
-    assert (
-        sql("o.db", "select group_concat(mechanism) from entries").count("steps=50") == 2
-    ), "blocks are not charged whole"
+    assert sql("o.db", "select group_concat(mechanism) from entries").count("steps=50") == 2
     paid("o.wisp", "l.db", "--budget 7")
     before = entries("l.db")
     free = f"wisp recommend --model o.wisp --history tea-mint --private --public-dataset '{label}'"
     r = run(f"{free} --ledger l.db")
-    assert (
-        "guarantee for all data that is not declared public: drawing is free post-processing" in r.out
-    ), "free draws do not say so"
+    assert "guarantee for all data that is not declared public: drawing is free post-processing" in r.out
     assert entries("l.db") == before, "a free draw was charged"
     run(f"{draw} --ledger l.db --epsilon-per-draw 3", 4, "nothing was charged")
     r = run("wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6 --json")

@@ -25,11 +25,8 @@ def test_times_a_prompt_and_tokens():
     # Times a prompt and tokens, and checks their scores.
     r = run("lab bench --what decoder --model base.wisp --length 4 --threads 2 --repeats 1 --tensors scores.safetensors"
         " --json")
-    assert (
-        r["decoder"]["prompt_tokens"] == 4
-        and r["decoder"]["token_ms"]["median"] > 0
-        and r["decoder"]["read_gb_per_s"] > 0
-    )
+    assert r["decoder"]["prompt_tokens"] == 4 and r["decoder"]["token_ms"]["median"] > 0
+    assert r["decoder"]["read_gb_per_s"] > 0
     assert size("scores.safetensors"), "bench --tensors wrote nothing"
     run("lab bench --what decoder", 2, "needs --model")
     run("lab bench --what decoder --model base.wisp --length 4000", 2, "are for tokens one at a time")
@@ -140,16 +137,12 @@ def test_without_lifetime_the_tokens_have_another_cost():
 
 def test_the_output_says_how_much_the_samples_are_worth_before_they_come():
     first = try_run(f"{anchored} --ledger weak.db --clip 0.1", stderr=subprocess.STDOUT)
-    assert (
-        first.code == 0 and "the clip is 0.1" in first.out.splitlines()[0]
-    ), "a small clip is warned of behind the text"
+    assert first.code == 0 and "the clip is 0.1" in first.out.splitlines()[0]
     # The statement uses the limit's delta, a given one, or 1e-5, and names it.
     for case in ("n.db|1e-06|", "n.db|0.001|--delta 0.001", "weak.db|1e-05|"):
         ledger, delta, options = case.split("|")
         r = run(f"wisp privacy --ledger {ledger} {options}")
-        assert says(
-            f"^  epsilon of the data set, all runs: .*(delta {delta})", r.out
-        ), f"the statement of {ledger} is not at delta {delta}"
+        assert says(f"^  epsilon of the data set, all runs: .*(delta {delta})", r.out)
 
 
 def test_the_other_laws():
@@ -159,11 +152,8 @@ def test_the_other_laws():
     assert r["privacy"]["mode"] == "mixed-with-base" and 5.2 < r["privacy"]["pure_epsilon_per_draw"] < 5.4
     run(f"{private_texts} {public} --ledger t.db --dataset notes --clip 2 --context-before 'Note: '", 0, "add nothing")
     r = run(f"{private_texts} {public} --ledger t.db --dataset notes --clip 2 --json")
-    assert (
-        r["privacy"]["mode"] == "aggregate"
-        and abs(r["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6
-        and "left_out" not in r.json
-    )
+    assert r["privacy"]["mode"] == "aggregate" and abs(r["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6
+    assert "left_out" not in r.json
 
 
 share = f"{of_texts} {public} --max-new-tokens 1 --private-texts notes.txt --dataset notes --clip 2"
@@ -214,12 +204,8 @@ decoding = "wisp privacy decoding --delta 1e-6 --json"
 def test_plans():
     # The cost of tokens, the parameters for a target, and how many tokens it pays for.
     r = run(f"{decoding} --clip 2 --contexts 16 --draws 100")
-    assert (
-        r["mode"] == "aggregate"
-        and abs(r["pure_per_draw"] - 0.25) < 1e-6
-        and r["pld"] < 7
-        and abs(r["pure"] - 25) < 1e-6
-    )
+    assert r["mode"] == "aggregate" and abs(r["pure_per_draw"] - 0.25) < 1e-6 and r["pld"] < 7
+    assert abs(r["pure"] - 25) < 1e-6
     plan = r
     r = run(f"{decoding} --clip 2 --contexts 16 --epsilon 8")
     assert r["draws"] > 100 and 7.9 < min(r["pld"], r["rdp"]) <= 8

@@ -105,15 +105,10 @@ def test_wishes_that_are_missing_or_out_of_range():
 
 def test_an_equal_plan_is_found_again():
     r = run(f"{plan} --for '6 months' --every '1 month' --steps 4 --judgings 2 --json")
-    assert (
-        r["runs"] == 6 and r["steps_per_run"] == 4 and r["records_that_train"] == 240 and r["records_that_judge"] == 60
-    )
-    assert (
-        r["outlook"] in ("some gain", "hopeless", "new items only")
-        and r["noise_of_an_item"] > 0
-        and len(r["power"]) == 6
-        and r["epsilon_of_one_run"] < 4
-    )
+    assert r["runs"] == 6 and r["steps_per_run"] == 4 and r["records_that_train"] == 240
+    assert r["records_that_judge"] == 60
+    assert r["outlook"] in ("some gain", "hopeless", "new items only") and r["noise_of_an_item"] > 0
+    assert len(r["power"]) == 6 and r["epsilon_of_one_run"] < 4
     assert 0 < r["cpu_seconds_of_run"] and 0 < r["cpu_seconds_of_judging"] and r["bytes"] > 100000
     assert "made_before" not in r.json
     # An equal plan is found again; another one is refused unless --replace is given.
@@ -148,9 +143,7 @@ def test_two_calls_at_once():
         write(file, "mine\n")
     told, codes = at_once("--epsilon 4 --ledger two.ledger", "--epsilon 4 --ledger two.link")
     assert codes == [0, 0], told
-    assert (
-        told.count("written   nothing: the ledger has had this plan since") == 1
-    ), "of two calls at once not one found the plan"
+    assert told.count("written   nothing: the ledger has had this plan since") == 1
     remove("two.ledger")
     told, codes = at_once("--epsilon 4 --ledger two.ledger", "--epsilon 8 --ledger two.ledger")
     assert codes == [0, 4], told
@@ -164,12 +157,8 @@ def test_two_calls_at_once():
 def test_nights_follow_the_plan():
     for night in (1, 2, 3, 4, 5, 6):
         r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp --json")
-        assert (
-            r["steps"] == 4
-            and r["steps_of_model"] == 4 * night
-            and r["runs_left"] == 6 - night
-            and r["judged"] == (night % 3 == 0)
-        )
+        assert r["steps"] == 4 and r["steps_of_model"] == 4 * night and r["runs_left"] == 6 - night
+        assert r["judged"] == (night % 3 == 0)
         assert "records" in r["not_private"] and "verdict" not in r["not_private"]
         # The log has no event since the plan was made: only the owner is told that an evaluation used no records.
         assert ("events_that_judged" in r.json) == r["judged"] == (
@@ -187,9 +176,7 @@ def test_a_mistyped_name_trains_nothing():
     for name in ("empty", "other"):
         run(f"wisp personalise --data log.db --model base.wisp --out {name}.wisp",
             2, f"{name}.wisp: it is not there, or not of this life")
-    assert (
-        not size("empty.wisp") and size("other.wisp") == 5000 and not exists("empty.wisp.candidate")
-    ), "a file that was named by mistake was replaced"
+    assert not size("empty.wisp") and size("other.wisp") == 5000 and not exists("empty.wisp.candidate")
     run("wisp personalise --data log.db --model base.wisp --out mien.wisp --anew")
     assert same("mien.wisp", "base.wisp"), "a model that begins anew is not the base"
     r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp")
@@ -210,13 +197,9 @@ def test_the_report_is_one_page_without_script_or_network():
     # The report is one page without script or network, and marks what is local.
     r = run("wisp report --ledger log.ledger --html report.html --json")
     assert not r["local_only"]
-    assert "What it cost" in read("report.html") and "What the judges found" in read(
-        "report.html"
-    ), "the report lacks a part"
+    assert "What it cost" in read("report.html") and "What the judges found" in read("report.html")
     assert "Local only" not in read("report.html"), "a report of a ledger alone says that it is local"
-    assert not re.search(
-        r"https?:|<script|@import|url\(", read("report.html"), re.M
-    ), "the report needs something else than itself"
+    assert not re.search(r"https?:|<script|@import|url\(", read("report.html"), re.M)
     page = Page()
     page.feed(read("report.html"))
     assert not page.open, page.open
@@ -231,9 +214,7 @@ def test_the_report_is_one_page_without_script_or_network():
     )
     assert "gradients that were clipped" in read("report.html"), "the report lacks what the nights saw"
     assert r["local_only"]
-    assert "Local only: counted on the data without noise" in read(
-        "report.html"
-    ), "the report does not mark what is local"
+    assert "Local only: counted on the data without noise" in read("report.html")
     run("wisp report --ledger log.ledger --html base.wisp",
         2, "base.wisp, a file that is there and is not a page of HTML")
     run("wisp report --ledger log.ledger --html log.ledger", 2, "--html and --ledger name the same file")
@@ -254,9 +235,7 @@ def test_if_most_users_of_a_log_have_another_form_than_the_read_one():
     run(f"{german} --data german.tsv",
         3, "users cannot be read, so nothing can be learned from it (local only). The first: german.tsv, line 2: the"
            " time is")
-    assert sql("german.ledger", "select count(*) from entries") == 0 and not exists(
-        "german.wisp"
-    ), "a log that cannot be read was charged, or left a model"
+    assert sql("german.ledger", "select count(*) from entries") == 0 and not exists("german.wisp")
 
 
 def test_names_come_from_anywhere():
@@ -278,13 +257,8 @@ def test_a_plan_is_changed():
     run(f"{change} --learning-rate 0", 2, "--learning-rate is 0, allowed is above 0, up to 1")
     run(f"wisp plan {life} --change", 2, "--change needs --for")
     r = run(f"{change} --json")
-    assert (
-        r["free"]
-        and r["runs"] == 7
-        and r["steps_per_run"] == 3
-        and r["until_now"]["steps_left"] == 20
-        and r["from_now_on"]["steps_left"] == 20
-    )
+    assert r["free"] and r["runs"] == 7 and r["steps_per_run"] == 3 and r["until_now"]["steps_left"] == 20
+    assert r["from_now_on"]["steps_left"] == 20
     r = run(f"wisp personalise {life} --out changed.wisp --json")
     assert r["steps"] == 3 and r["steps_of_model"] == 7
     r = run(f"{change} --batch 100 --dry-run --json")
@@ -319,9 +293,7 @@ def test_the_output_says_that_evaluation_is_local():
     r = run("wisp plan --left --data log.db --model base.wisp --ledger local.ledger")
     assert "judgings" not in r.out, "judgings are counted, though each night judges"
     r = run("wisp privacy --ledger local.ledger")
-    assert (
-        "chosen on the same data without a charge: which model is served and trains on" in r.out
-    ), "the statement does not name the local choice"
+    assert "chosen on the same data without a charge: which model is served and trains on" in r.out
 
 
 def test_a_new_base_has_more_items():
@@ -452,9 +424,7 @@ def test_a_copy_is_one_file_and_is_a_log():
     sql("other.db", "create table contacts(name)")
     sql("other.db", "insert into contacts values ('anna')")
     run("wisp log restore other.db --from copy.db", 3, "there is no table 'events' in it")
-    assert (
-        sql("other.db", "select group_concat(name) from sqlite_master") == "contacts"
-    ), "a refused restore left something"
+    assert sql("other.db", "select group_concat(name) from sqlite_master") == "contacts"
     sql("shared.db", "create table events(user text, item text, time integer)")
     sql("shared.db", "create table contacts(name)")
     run("wisp log restore shared.db --from copy.db", 2, "has a table 'contacts' that the copy 'copy.db' lacks")
@@ -489,9 +459,7 @@ def test_another_programs_log():
     sql("app.db", f"insert into events values {events}")
     r = run("wisp log count app.db")
     assert says("4 events of 2 users.*training cannot read 1 of its events", r.out), "a count says"
-    assert (
-        "times of 4 events are dates, and given as numbers since 1970 with 1 to the second" in r.out
-    ), "a count of dates says"
+    assert "times of 4 events are dates, and given as numbers since 1970 with 1 to the second" in r.out
     run("wisp log count app.db --times-per-second 0", 2, "--times-per-second: the log has 0 times")
     r = run("wisp log list app.db --json")
     assert [(u["user"], u["events"], u["newest"]) for u in r["users"]] == [
@@ -500,9 +468,7 @@ def test_another_programs_log():
     ] and r["unreadable"] == 1
     r = run("wisp log export app.db --out app.csv")
     assert says("3 events of app.db written.*cannot read 1 of its events.*not exported", r.out), "an export says"
-    assert (
-        read("app.csv").rstrip("\n") == "user,item,time\n17,milk,1795651200\n17,tea,1795771800\n9,tea,1795737600"
-    ), "exported is"
+    assert read("app.csv").rstrip("\n") == "user,item,time\n17,milk,1795651200\n17,tea,1795771800\n9,tea,1795737600"
     run("wisp log export app.db --out app-ms.csv --times-per-second 1000")
     assert (
         read("app-ms.csv").rstrip("\n")

@@ -146,10 +146,8 @@ def test_a_classifier():
     for option in ("--records 400", "--method phantom", "--batch 3"):
         run(f"{of_texts} {option}", 2, "is a classifier or an encoder, .*give --recipe")
     r = run(f"{of_texts} --json")
-    assert (
-        r.json.keys() == {"inference"}
-        and r["inference"]["total"] == r["inference"]["activations"] + r["inference"]["packed_weights"]
-    )
+    assert r.json.keys() == {"inference"}
+    assert r["inference"]["total"] == r["inference"]["activations"] + r["inference"]["packed_weights"]
     assert r["inference"]["another_thread"] > 0 and r["inference"]["packed_weights"] > 0
     r = run(of_texts)
     assert "not copied" in r.out, "inspect --memory of a classifier printed"
@@ -173,6 +171,4 @@ def test_in_c_an_app_lends_its_threads():
     assert r["inference"]["names"] >= 2 * 480 * 24
     assert r["inference"]["total"] == sum(r["inference"][p] for p in parts)
     r = run("wisp inspect base.wisp --memory")
-    assert (
-        re.search(r"^  names +[0-9]{5}", r.out, re.M) and "which the C interface copies" in r.out
-    ), "inspect --memory leaves out the names"
+    assert re.search(r"^  names +[0-9]{5}", r.out, re.M) and "which the C interface copies" in r.out

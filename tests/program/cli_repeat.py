@@ -14,9 +14,7 @@ def test_reproducible_noise_has_no_guarantee():
     assert r["epsilon"] is None
     r = run(f"{train} --reproducible-noise 1 --out r.wisp --ledger r.db")
     figures = "loss, records, records_dropped, gradient_norm, clipped, seconds, planned_bytes, test"
-    assert (
-        f"local only, not private, for this device's owner: {figures}" in r.out
-    ), "a private run shows figures without a note"
+    assert f"local only, not private, for this device's owner: {figures}" in r.out
     r = run("wisp privacy --ledger r.db")
     assert "no guarantee" in r.out, "reproducible noise must be called what it is"
     run(f"{train} --epsilon 4 --out o2.wisp --ledger r.db", 4, "use a ledger of its own for experiments")

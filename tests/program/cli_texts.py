@@ -108,11 +108,8 @@ def test_a_classifier_states_its_guarantee_and_tokenizer():
     assert r["epsilon"] > 0 and r["noise_multiplier"] == 0.6
     r = run("wisp inspect p.wisp --json")
     assert r["provenance"][-1]["epsilon"] > 0
-    assert (
-        r["tokenizer"]["tokens"] == 60
-        and r["tokenizer"]["sep"] == {"id": 3, "text": "[SEP]"}
-        and r["tokenizer"]["bytes"] > 60
-    )
+    assert r["tokenizer"]["tokens"] == 60 and r["tokenizer"]["sep"] == {"id": 3, "text": "[SEP]"}
+    assert r["tokenizer"]["bytes"] > 60
     r = run("wisp inspect bare.wisp --json")
     assert "tokenizer" not in r.json
 
@@ -121,9 +118,7 @@ def test_an_adapter_with_a_head_of_its_own_for_the_encoder():
     # An adapter with a head of its own for the encoder, and both merged.
     texts = saved("texts")
     r = run(f"{classify} --lora 2 --epochs 20 --learning-rate 0.03 {again} --out a.wisp --ledger a.db")
-    assert says(
-        "wisp classify predict .*--model e.wisp --adapter a.wisp; wisp merge", last_line(r.out)
-    ), "how the adapter is used is not said"
+    assert says("wisp classify predict .*--model e.wisp --adapter a.wisp; wisp merge", last_line(r.out))
     r = run("wisp embed e.wisp --adapter a.wisp --ids 2,7,8,3 --json")
     assert r.out != texts.out, "an adapter changed no vector"
     assert size("a.wisp") < size("e.wisp"), "the adapter is as large as its base"

@@ -55,12 +55,8 @@ def test_from_fresh_weights():
     write("r.json", RECIPE)
     # From fresh weights. Held-out texts are measured; a line ends with its end token, which a model of bytes learns.
     r = run("wisp train --recipe r.json --texts train.txt --out m.wisp --threads 1 --json")
-    assert (
-        r["record"] == "line"
-        and 250 < r["records"] < 290
-        and r["test"]["texts"] + r["records"] == 300
-        and r["test"]["bits_per_byte"] < 2
-    )
+    assert r["record"] == "line" and 250 < r["records"] < 290 and r["test"]["texts"] + r["records"] == 300
+    assert r["test"]["bits_per_byte"] < 2
     # With the same recipe, --data reads the same file.
     r = run("wisp train --recipe r.json --data train.txt --out same.wisp --threads 1")
     assert same("m.wisp", "same.wisp"), "--data of a recipe of texts is another run than --texts"
@@ -125,9 +121,7 @@ def test_fine_tuning_by_every_method():
 
 def test_a_statement_says_what_a_record_was():
     r = run("wisp privacy --ledger blocks.db --delta 0.001")
-    assert (
-        "one record is: one line of text: who wrote k of them is protected less" in r.out
-    ), "the ledger does not say what a record was"
+    assert "one record is: one line of text: who wrote k of them is protected less" in r.out
     run(f"{tune} --method phantom --trains blocks --out refused.wisp --ledger blocks.db {private} --record chunk:16",
         4, "protects one line of text; asked for was one chunk of 16 bytes of text")
     # After a second run on a ledger without a limit, the output says what both cost, and that nothing limits it.
@@ -167,9 +161,7 @@ def test_an_adapter():
     # An adapter, which resumes where it stopped; its base does not change.
     copy("m.wisp", "kept.wisp")
     r = run(f"{tune} --method phantom --lora 2 --out a.wisp --ledger a.db {private} {again}")
-    assert says(
-        "wisp generate .*--model m.wisp --adapter a.wisp; wisp merge", last_line(r.out)
-    ), "how the adapter is used is not said"
+    assert says("wisp generate .*--model m.wisp --adapter a.wisp; wisp merge", last_line(r.out))
     assert size("a.wisp") < size("m.wisp"), "the adapter is as large as its base"
     bits("m.wisp", 2.5, "--adapter a.wisp")
     run(f"{tune} --adapter a.wisp --method phantom --out b.wisp --ledger a.db {private} {again}")
@@ -236,9 +228,7 @@ def test_chunks_of_one_text():
         f" --ledger c.db {private} --privacy-json p.json --json",
         0, "that protects no person")
     assert r["record"] == "chunk:24"
-    assert "any person: whoever wrote the text is in many chunks of it" in read(
-        "p.json"
-    ), "the statement takes a chunk for a person"
+    assert "any person: whoever wrote the text is in many chunks of it" in read("p.json")
 
 
 def test_a_text_that_is_not_utf_8_is_left_out_of_a_private_run_and_refused_othe():

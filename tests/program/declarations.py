@@ -62,9 +62,7 @@ def test_so_would_a_minimum_of_events_per_user():
     run("wisp new --recipe plain.json --catalogue secret --data lone.txt --out new.wisp", 2, "catalogue")
     run("wisp new --recipe plain.json --catalogue public --data lone.txt --out new.wisp")
     r = run("wisp inspect new.wisp")
-    assert (
-        "the list of items is that of 'lone.txt', which was declared public" in r.out
-    ), "the file does not say whose items it lists"
+    assert "the list of items is that of 'lone.txt', which was declared public" in r.out
     edit("plain.json", "public.json", r'"training"', r'"data": {"catalogue": "public"}, "training"')
     run("wisp new --recipe public.json --data lone.txt --out new.wisp")
     run("wisp new --recipe plain.json --num-items 9 --out new.wisp")
@@ -168,10 +166,6 @@ def test_choices_that_were_made_on_the_same_data_without_a_charge_stand_in_the()
     r = run("wisp privacy --ledger day.ledger --json")
     assert r["definition"]["privacy_unit"] == "day" and r["definition"]["privacy_unit_chosen"] is True
     r = run("wisp privacy --ledger tuned.ledger --delta 0.001")
-    assert (
-        "chosen on the same data without a charge: learning rate (3 values), batch" in r.out
-    ), "the ledger's statement does not say what was tuned"
+    assert "chosen on the same data without a charge: learning rate (3 values), batch" in r.out
     r = run("wisp inspect tuned.wisp")
-    assert (
-        "chosen on the same data without a charge: learning rate (3 values), batch on log.db" in r.out
-    ), "the model does not say what was tuned"
+    assert "chosen on the same data without a charge: learning rate (3 values), batch on log.db" in r.out

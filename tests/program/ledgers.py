@@ -206,9 +206,7 @@ def test_the_output_about_a_run_names_what_it_began_with():
     # The output about a run names what it began with, unless that is declared public, and an architecture that is not
     # used.
     r = run(f"{tune} --data log.db --epsilon 0.2 --out d.wisp --ledger l.db")
-    assert (
-        "of this run alone; of the weights it began with" in r.out
-    ), "nothing is said of the weights that a run began with"
+    assert "of this run alone; of the weights it began with" in r.out
     run(f"{tune} --data log.db --epsilon 0.2 --out d.wisp --ledger l.db --public-dataset guests",
         2, "--public-dataset is 'guests', which no provenance here names")
     r = run(f"{tune} --data log.db --epsilon 0.2 --out d.wisp --ledger l.db --public-dataset '{label}'")
