@@ -107,17 +107,37 @@ Status ValidateAverage(const TrainingOptions& o) {
 
 namespace {
 
+// Checks that the plan has a cost for this sampling with this noise, and that all that reads the noise can.
+Status CheckNoise(const TrainingOptions& o) {
+  const PrivateTraining& p = o.privacy;
+  if (!(p.noise_lambda >= 0 && p.noise_lambda < 1))
+    return InvalidArgument("noise_lambda is ", p.noise_lambda, ", allowed is 0 <= lambda < 1");
+  const bool by_epoch = o.sampling == Sampling::kAllocation || o.sampling == Sampling::kCyclic;
+  if (by_epoch && o.method != Method::kPhantom && o.method != Method::kRgp && o.method != Method::kFest)
+    return Unsupported("sampling allocation and cyclic are for phantom, rgp and fest; set sampling to poisson");
+  if (p.noise_lambda > 0 && (o.sampling != Sampling::kCyclic || o.method != Method::kPhantom || o.num_negatives > 0))
+    return Unsupported(
+        "correlated noise (noise_lambda above 0) is for phantom training with cyclic sampling and the "
+        "full softmax");
+  if (p.noise_schedule != NoiseSchedule::kConstant && (by_epoch || o.method == Method::kDpFp || IsAdaptive(o.method)))
+    return Unsupported(
+        "noise that follows the learning rate (noise_schedule) is for phantom, rgp and fest with poisson "
+        "sampling; allowed is constant");
+  return OkStatus();
+}
+
 // Checks the requirements of every private run, whatever it releases.
 Status CheckPrivate(const TrainingOptions& o) {
   const PrivateTraining& p = o.privacy;
   if (p.ledger == nullptr) {
     return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
   }
-  if (o.sampling != Sampling::kPoisson && o.method != Method::kDpFp) {
+  if (o.sampling == Sampling::kShuffled && o.method != Method::kDpFp) {
     return PrivacyRefused(
-        "private training with shuffled batches: the guarantee is computed for Poisson sampling; set sampling to "
-        "poisson");
+        "private training with shuffled batches: the guarantee is computed for other sampling; set sampling to "
+        "poisson, allocation or cyclic");
   }
+  WISP_RETURN_IF_ERROR(CheckNoise(o));
   if (o.loss != LossWeighting::kRecordMean) {
     return PrivacyRefused(
         "private training weights positions by record (loss record_mean): a divisor that depends on the batch would "
@@ -150,6 +170,10 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(CheckMethod(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
       {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));
+  const bool constant = p.noise_schedule == NoiseSchedule::kConstant && p.noise_lambda == 0;
+  if (!constant && a.re_attention == ReAttention::kOn)
+    return Unsupported(
+        "Re-Attention reads how much noise each step had: noise_schedule must be constant, noise_lambda 0");
   if (p.clipping == ClipKind::kNone)
     return PrivacyRefused("private training without clipping has no bounded sensitivity");
   return OkStatus();

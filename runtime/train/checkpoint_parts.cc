@@ -121,7 +121,7 @@ Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::str
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
   uint64_t charged = 0;
   for (const privacy::LedgerEntry& entry : entries)
-    charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.steps() : 0;
+    charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.training_steps() : 0;
   if (charged >= steps) return OkStatus();
   return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", Counted(steps, "step"),
                         " of run '", c.run_id, "'; go on with the ledger that paid for them");

@@ -67,6 +67,8 @@ void VisitPrivacy(const TrainingOptions& o, bool re_attention, Identity& id) {
   id.Named("noise", o.privacy.noise_multiplier)
       .Named("clip", o.privacy.clipping_norm)
       .Named("kind", o.privacy.clipping);
+  if (o.privacy.noise_schedule != NoiseSchedule::kConstant) id.Named("noise-schedule", o.privacy.noise_schedule);
+  if (o.privacy.noise_lambda > 0) id.Named("noise-lambda", o.privacy.noise_lambda);
   if (o.privacy.norm_form == NormForm::kIntegers) id.Word("integers");
   if (IsSparse(o.method)) {
     id.Word("map").Numbers({o.sparse.map_clipping_norm, o.sparse.map_threshold, o.sparse.map_noise_ratio});
@@ -86,6 +88,13 @@ const char* NameOf(Method method) {
     if (named == method) return name;
   }
   return "dp-fp";
+}
+
+const char* NameOf(Sampling sampling) {
+  for (const auto& [name, named] : kSamplingNames) {
+    if (named == sampling) return name;
+  }
+  return "poisson";
 }
 
 bool NamesRows(Method method) { return method == Method::kFest || method == Method::kAdaFestPlus; }

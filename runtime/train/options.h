@@ -29,14 +29,32 @@ bool NamesRows(Method method);
 bool IsAdaptive(Method method);  // selects rows of the item table at every step: AdaFEST, AdaFEST+
 bool IsSparse(Method method);    // trains only some rows of the item table: FEST and the adaptive methods
 
-enum class Sampling { kPoisson, kShuffled };
+// kPoisson: every record enters every step independently. kShuffled: every record once an epoch, in a new order each
+// time; not under DP. The next two cut a run into epochs of as many steps as B goes into N, and give each record a step
+// of the epoch, independently of the others. kAllocation: anew for each epoch, which amplifies privacy about as much as
+// kPoisson, and no record is left out. kCyclic: once for the whole run, which amplifies nothing; for correlated noise.
+enum class Sampling { kPoisson, kShuffled, kAllocation, kCyclic };
+// Names used in recipes and in a model's provenance.
+inline constexpr std::pair<const char*, Sampling> kSamplingNames[] = {{"poisson", Sampling::kPoisson},
+                                                                      {"shuffled", Sampling::kShuffled},
+                                                                      {"allocation", Sampling::kAllocation},
+                                                                      {"cyclic", Sampling::kCyclic}};
+const char* NameOf(Sampling sampling);
 // The loss of a record: the mean over its positions (the only choice under DP), or their sum, so that a step averages
 // over all positions of the batch.
 enum class LossWeighting { kRecordMean, kPositionMean };
 
+// How the noise multiplier moves through a run. kLearningRate: with the inverse root of the learning rate, which leaves
+// the least noise in the weights at equal cost; the multiplier is that of the steps with the highest rate.
+enum class NoiseSchedule { kConstant, kLearningRate };
+
 // The options that make a run private. The caller creates them and owns the ledger.
 struct PrivateTraining {
   double noise_multiplier = 0;  // of the gradients' sum, in clipping norms
+  NoiseSchedule noise_schedule = NoiseSchedule::kConstant;
+  // The share of a step's noise that the next step takes back (DP-lambda-CGD), 0 <= lambda < 1. Above 0 only with
+  // kCyclic: for phantom training of all weights, where a run passes every record a few times.
+  double noise_lambda = 0;
   double clipping_norm = 1;
   ClipKind clipping = ClipKind::kAutomatic;
   NormForm norm_form = NormForm::kAutomatic;

@@ -1,8 +1,12 @@
 #include "runtime/train/privacy_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
-#include "runtime/privacy/noise/discrete_gaussian.h"
+#include "runtime/privacy/accounting/kinds/correlated_gaussian.h"
+#include "runtime/privacy/accounting/kinds/random_allocation.h"
+#include "runtime/privacy/noise/correlated_noise.h"
 #include "runtime/train/method_table.h"
 
 namespace wisp {
@@ -15,16 +19,33 @@ PrivacyPlan::Part GradientPartOf(const Architecture& a, const TrainingOptions& o
   const double norm = o.privacy.clipping_norm;
   const uint64_t coordinates = NumReleased(a, o);
   PrivacyPlan::Part part{.purpose = purpose,
-                         .noise_multiplier = o.privacy.noise_multiplier,
-                         .sampling_probability = BatchProbability(o),
-                         .noises = {{norm, GradientNoise(o), coordinates, coordinates}}};
+                         .noise = NoiseOf(o, o.privacy.noise_multiplier),
+                         .law = LawOf(o),
+                         .noises = {{norm, NoiseOf(o, GradientNoise(o)), coordinates, coordinates}}};
   if (IsAdaptive(o.method)) {
     // Untouched rows survive with the rounded Gaussian's probability, touched ones with the discrete Gaussian's: the
     // slack of the map counts all rows.
     const PairOfNoises pair = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio);
-    part.noises.push_back({norm, pair.map, coordinates, a.num_items});
+    part.noises.push_back({norm, {.multiplier = pair.map}, coordinates, a.num_items});
   }
   return part;
+}
+
+uint64_t RoundedUp(uint64_t steps, uint64_t multiple) { return (steps + multiple - 1) / multiple * multiple; }
+
+// Calls f(level's ratio, its steps) for each level of the noise in a range of steps.
+template <class F>
+Status ForEachLevel(const privacy::NoiseOptions& noise, StepRange steps, const F& f) {
+  const uint64_t end = steps.first + steps.count;
+  for (uint64_t first = steps.first; first < end;) {
+    const double ratio = noise.RatioOf(first);
+    const auto next = std::find_if(noise.levels.begin(), noise.levels.end(),
+                                   [first](const auto& level) { return level.first_step > first; });
+    const uint64_t until = next == noise.levels.end() ? end : std::min(end, next->first_step);
+    WISP_RETURN_IF_ERROR(f(ratio, until - first));
+    first = until;
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -44,51 +65,96 @@ Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOpt
   return plan;
 }
 
-Result<std::vector<Mechanism>> PrivacyPlan::Mechanisms(uint64_t steps, double noise_factor) const {
-  std::vector<Mechanism> mechanisms;
+uint64_t PrivacyPlan::StepsOfCharge(uint64_t steps, uint64_t left) const {
   for (const Part& part : parts_) {
-    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, Mechanism::PoissonSubsampledGaussian(
-                                                   {.noise_multiplier = part.noise_multiplier * noise_factor,
-                                                    .sampling_probability = part.sampling_probability,
-                                                    .steps = part.releases * steps}));
-    mechanisms.push_back(mechanism);
+    if (part.law.kind == Sampling::kCyclic) steps = std::max(steps, left);
+    if (part.law.kind != Sampling::kPoisson) steps = RoundedUp(steps, part.law.epoch_steps);
   }
+  return steps;
+}
+
+Result<std::vector<Mechanism>> PrivacyPlan::Mechanisms(const Part& part, StepRange steps, double noise_factor) const {
+  std::vector<Mechanism> mechanisms;
+  const SamplingLaw& law = part.law;
+  const uint64_t epochs = RoundedUp(steps.count, law.epoch_steps) / law.epoch_steps;
+  const Status status = ForEachLevel(part.noise, steps, [&](double ratio, uint64_t count) -> Status {
+    const double multiplier = part.noise.multiplier * ratio * noise_factor;
+    Result<Mechanism> mechanism =
+        law.kind == Sampling::kAllocation
+            ? privacy::RandomAllocation(
+                  {.noise_multiplier = multiplier, .epoch_steps = law.epoch_steps, .epochs = epochs})
+        : law.kind == Sampling::kCyclic
+            ? privacy::CorrelatedGaussian({.noise_multiplier = multiplier,
+                                           .lambda = privacy::PartTakenBack(part.noise.lambda).lambda(),
+                                           .participations = epochs,
+                                           .separation = law.epoch_steps})
+            : Mechanism::PoissonSubsampledGaussian({.noise_multiplier = multiplier,
+                                                    .sampling_probability = law.probability,
+                                                    .steps = part.releases * count});
+    if (!mechanism.ok()) return mechanism.status();
+    mechanisms.push_back(*mechanism);
+    return OkStatus();
+  });
+  if (!status.ok()) return status;
   return mechanisms;
 }
 
-double PrivacyPlan::LossSlack(const Part& part, uint64_t steps, double noise_factor) const {
+Result<std::vector<Mechanism>> PrivacyPlan::Mechanisms(StepRange steps, double noise_factor) const {
+  std::vector<Mechanism> all;
+  for (const Part& part : parts_) {
+    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> of_part, Mechanisms(part, steps, noise_factor));
+    all.insert(all.end(), of_part.begin(), of_part.end());
+  }
+  return all;
+}
+
+double PrivacyPlan::LossSlack(const Part& part, StepRange steps, double noise_factor) const {
   double slack = 0;
   for (const Part::Noise& noise : part.noises) {
     const privacy::ExactGrid grid(noise.clipping_norm, noise.grid_coordinates);
-    slack += privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(noise.noise_multiplier * noise_factor),
-                                          .num_coordinates = noise.coordinates,
-                                          .num_steps = part.releases * steps});
+    (void)ForEachLevel(noise.noise, steps, [&](double ratio, uint64_t count) {
+      const uint64_t sigma = grid.sigma_in_steps(noise.noise.multiplier * ratio * noise_factor);
+      slack += privacy::DiscretisationLoss(
+          {.sigma_in_steps = sigma, .num_coordinates = noise.coordinates, .num_steps = part.releases * count});
+      return OkStatus();
+    });
   }
   return slack;
 }
 
-double PrivacyPlan::LossSlack(uint64_t steps, double noise_factor) const {
+double PrivacyPlan::LossSlack(StepRange steps, double noise_factor) const {
   double slack = 0;
   for (const Part& part : parts_) slack += LossSlack(part, steps, noise_factor);
   return slack;
 }
 
-Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::Charges(uint64_t steps, double noise_factor) const {
+Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::Charges(const Part& part, StepRange steps,
+                                                                 double noise_factor) const {
   std::vector<privacy::ChargeRequest> charges;
-  if (steps == 0) return charges;
-  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, Mechanisms(steps, noise_factor));
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    charges.push_back({.mechanism = mechanisms[i],
+  if (steps.count == 0) return charges;
+  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, Mechanisms(part, steps, noise_factor));
+  double slack = LossSlack(part, steps, noise_factor);
+  for (const Mechanism& mechanism : mechanisms) {
+    charges.push_back({.mechanism = mechanism,
                        .run = run_,
-                       .purpose = parts_[i].purpose,
+                       .purpose = part.purpose,
                        .noise = noise_,
-                       .loss_slack = LossSlack(parts_[i], steps, noise_factor),
+                       .loss_slack = std::exchange(slack, 0),
                        .part = record_part_});
   }
   return charges;
 }
 
-Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::ChargesTogether(uint64_t steps, double noise_factor) const {
+Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::Charges(StepRange steps, double noise_factor) const {
+  std::vector<privacy::ChargeRequest> all;
+  for (const Part& part : parts_) {
+    WISP_ASSIGN_OR_RETURN(const auto of_part, Charges(part, steps, noise_factor));
+    all.insert(all.end(), of_part.begin(), of_part.end());
+  }
+  return all;
+}
+
+Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::ChargesTogether(StepRange steps, double noise_factor) const {
   WISP_ASSIGN_OR_RETURN(std::vector<privacy::ChargeRequest> charges, Charges(steps, noise_factor));
   for (size_t i = 1; i < charges.size(); ++i) {
     charges[0].loss_slack += charges[i].loss_slack;
@@ -171,6 +237,24 @@ PairOfNoises SplitNoise(double noise_multiplier, double ratio) {
 double GradientNoise(const TrainingOptions& o) {
   return IsAdaptive(o.method) ? SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).gradient
                               : o.privacy.noise_multiplier;
+}
+
+privacy::NoiseOptions NoiseOf(const TrainingOptions& o, double multiplier) {
+  privacy::NoiseOptions noise{.multiplier = multiplier, .lambda = o.privacy.noise_lambda};
+  if (noise.lambda > 0) noise.num_steps = RoundedUp(o.num_steps, LawOf(o).epoch_steps);
+  if (o.privacy.noise_schedule == NoiseSchedule::kConstant) return noise;
+  // Levels of 2^(1/8), so that a run has a dozen mechanisms and not one for each step.
+  constexpr double kPerOctave = 8, kMostRatio = 4;
+  float highest = 0;
+  for (uint64_t step = 0; step < o.num_steps; ++step)
+    highest = std::max(highest, LearningRate(o.optimizer, static_cast<double>(step), o.num_steps));
+  for (uint64_t step = 0; step < o.num_steps; ++step) {
+    const double rate = LearningRate(o.optimizer, static_cast<double>(step), o.num_steps);
+    const double ratio = std::min(kMostRatio, std::sqrt(static_cast<double>(highest) / rate));
+    const double level = std::exp2(std::round(kPerOctave * std::log2(ratio)) / kPerOctave);
+    if (noise.levels.empty() || noise.levels.back().ratio != level) noise.levels.push_back({step, level});
+  }
+  return noise;
 }
 
 double StepLossSlack(const Architecture& a, const TrainingOptions& given, double noise_multiplier, uint64_t steps) {

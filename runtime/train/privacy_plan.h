@@ -3,7 +3,7 @@
 // samples and charges by it, audits and statements read it. No other code has a formula for any of these.
 //
 //   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, options));
-//   WISP_ASSIGN_OR_RETURN(auto charges, plan.Charges(steps));        // of so many steps, in the order of charging
+//   WISP_ASSIGN_OR_RETURN(auto charges, plan.Charges(steps));        // of a range of steps, in the order of charging
 #ifndef WISP_RUNTIME_TRAIN_PRIVACY_PLAN_H_
 #define WISP_RUNTIME_TRAIN_PRIVACY_PLAN_H_
 
@@ -15,7 +15,9 @@
 #include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/privacy/noise/noise_process.h"
 #include "runtime/train/options.h"
+#include "runtime/train/sampler.h"
 
 namespace wisp {
 
@@ -23,17 +25,26 @@ namespace wisp {
 inline constexpr const char *kTrainingPurpose = "training", *kHeadPurpose = "class sums of representations",
                             *kEncoderPurpose = "encoder training";
 
+// Steps [first, first + count) of a run.
+struct StepRange {
+  StepRange(uint64_t steps) : count(steps) {}
+  StepRange(uint64_t first_step, uint64_t steps) : first(first_step), count(steps) {}
+  uint64_t first = 0, count = 0;
+};
+
 class PrivacyPlan {
  public:
-  // One mechanism of a step: a Poisson-subsampled Gaussian with `releases` releases.
+  // One sum of a step: how its records are sampled, and which noise it gets.
   struct Part {
     const char* purpose;
-    double noise_multiplier = 0, sampling_probability = 0;
-    uint64_t releases = 1;
+    privacy::NoiseOptions noise;  // as it is charged
+    SamplingLaw law;
+    uint64_t releases = 1;  // in a step, each like a step of its own
     // The sums that are noised in one release: how many numbers, on the grid for `grid_coordinates` coordinates, and
     // with how much noise.
     struct Noise {
-      double clipping_norm = 0, noise_multiplier = 0;
+      double clipping_norm = 0;
+      privacy::NoiseOptions noise;
       uint64_t grid_coordinates = 0, coordinates = 0;
     };
     std::vector<Noise> noises;
@@ -46,18 +57,21 @@ class PrivacyPlan {
   void SetRun(std::string run) { run_ = std::move(run); }
 
   const std::vector<Part>& parts() const { return parts_; }
-  // q of the draw whose gradients are summed.
-  double sampling_probability() const { return parts_.back().sampling_probability; }
-  // The mechanisms of so many steps, with each noise multiplier multiplied by noise_factor.
-  Result<std::vector<privacy::Mechanism>> Mechanisms(uint64_t steps, double noise_factor = 1) const;
-  // eta of exact_sum.h: how far the discrete noise of so many steps is from the Gaussian, for one part, and for all
+  // The steps that are charged at a time are a multiple of this many: an epoch, where records are allocated to steps;
+  // all of a run, if its noise is correlated. `left`: the steps that are left of the run.
+  uint64_t StepsOfCharge(uint64_t steps, uint64_t left) const;
+  // The mechanisms of a range of steps, with each noise multiplier multiplied by noise_factor: of one part, or of all.
+  Result<std::vector<privacy::Mechanism>> Mechanisms(const Part& part, StepRange steps, double noise_factor = 1) const;
+  Result<std::vector<privacy::Mechanism>> Mechanisms(StepRange steps, double noise_factor = 1) const;
+  // eta of exact_sum.h: how far the discrete noise of a range of steps is from the Gaussian, for one part, and for all
   // parts.
-  double LossSlack(const Part& part, uint64_t steps, double noise_factor = 1) const;
-  double LossSlack(uint64_t steps, double noise_factor = 1) const;
-  // The charges to the ledger for so many steps; empty for 0 steps.
-  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps, double noise_factor = 1) const;
+  double LossSlack(const Part& part, StepRange steps, double noise_factor = 1) const;
+  double LossSlack(StepRange steps, double noise_factor = 1) const;
+  // The charges to the ledger for a range of steps, of one part or of all; empty for 0 steps.
+  Result<std::vector<privacy::ChargeRequest>> Charges(const Part& part, StepRange steps, double noise_factor = 1) const;
+  Result<std::vector<privacy::ChargeRequest>> Charges(StepRange steps, double noise_factor = 1) const;
   // The charges as one plan or one query: the slack of all parts is in the first charge.
-  Result<std::vector<privacy::ChargeRequest>> ChargesTogether(uint64_t steps, double noise_factor = 1) const;
+  Result<std::vector<privacy::ChargeRequest>> ChargesTogether(StepRange steps, double noise_factor = 1) const;
 
  private:
   std::vector<Part> parts_;
@@ -85,6 +99,8 @@ PairOfNoises SplitNoise(double noise_multiplier, double map_noise_ratio);
 // The noise multiplier of the sum of gradients. It is above the one that is charged if a step also releases something
 // else.
 double GradientNoise(const TrainingOptions& options);
+// The noise of that sum, with this multiplier: as it is drawn (GradientNoise), or as it is charged.
+privacy::NoiseOptions NoiseOf(const TrainingOptions& options, double multiplier);
 
 // True for a pooler or a head of classes.
 bool IsOfHead(ParameterRole role);

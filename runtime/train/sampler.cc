@@ -1,7 +1,9 @@
 #include "runtime/train/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/memory.h"
@@ -88,6 +90,34 @@ class ShuffledSampler final : public Sampler {
   size_t next_ = 0;
 };
 
+// Each record enters one step of each epoch, chosen uniformly and independently of other records. A process that
+// resumes begins a new epoch, and pays for it: which records the last one has used is not saved.
+class AllocationSampler final : public Sampler {
+ public:
+  AllocationSampler(const SamplingLaw& law, size_t num_records)
+      : epoch_steps_(law.epoch_steps), once_(law.kind == Sampling::kCyclic), step_of_(num_records) {}
+
+  void Draw(uint64_t step, privacy::RandomStream& stream, std::vector<uint32_t>& records) override {
+    if (!first_) first_ = step;
+    const uint64_t done = step - *first_, now = done % epoch_steps_;
+    if (now == 0 && (done == 0 || !once_)) {
+      for (uint32_t& of_record : step_of_) of_record = static_cast<uint32_t>(stream.UniformBelow(epoch_steps_));
+    }
+    records.clear();
+    for (uint32_t i = 0; i < step_of_.size(); ++i) {
+      if (step_of_[i] == now) records.push_back(i);
+    }
+  }
+  void Restore(const Checkpoint&) override { first_.reset(); }
+  size_t size_bytes() const override { return step_of_.capacity() * sizeof(uint32_t); }
+
+ private:
+  uint64_t epoch_steps_;
+  bool once_;
+  std::vector<uint32_t> step_of_;  // of each record: its step of the epoch
+  std::optional<uint64_t> first_;  // the first step that this process has drawn
+};
+
 }  // namespace
 
 Status Sampler::Check(const Checkpoint& c) const {
@@ -98,6 +128,7 @@ std::unique_ptr<Sampler> MakeSampler(const TrainingOptions& o, size_t num_record
   if (IsPaper(o))
     return std::make_unique<MicroBatchSampler>(MicroBatchProbability(o), o.dp_fp.micro_batches, num_records);
   if (o.sampling == Sampling::kPoisson) return std::make_unique<PoissonSampler>(LawOf(o).probability, num_records);
+  if (o.sampling != Sampling::kShuffled) return std::make_unique<AllocationSampler>(LawOf(o), num_records);
   return std::make_unique<ShuffledSampler>(o.expected_batch, num_records);
 }
 
@@ -106,10 +137,15 @@ SamplerPlan PlanSampler(const TrainingOptions& o, size_t num_records) {
     return {.bytes = num_records * sizeof(uint32_t),
             .most_records = BinomialUpperQuantile(num_records * o.dp_fp.micro_batches, MicroBatchProbability(o))};
   }
-  const bool keeps_order = o.sampling == Sampling::kShuffled;
-  return {.bytes = keeps_order ? num_records * sizeof(uint32_t) : 0, .most_records = num_records};
+  const bool by_record = o.sampling != Sampling::kPoisson;
+  return {.bytes = by_record ? num_records * sizeof(uint32_t) : 0, .most_records = num_records};
 }
 
-SamplingLaw LawOf(const TrainingOptions& o) { return {.probability = BatchProbability(o)}; }
+SamplingLaw LawOf(const TrainingOptions& o) {
+  const double steps = std::round(1 / BatchProbability(o));
+  return {.kind = o.sampling == Sampling::kShuffled ? Sampling::kPoisson : o.sampling,
+          .probability = BatchProbability(o),
+          .epoch_steps = static_cast<uint64_t>(std::max(1.0, steps))};
+}
 
 }  // namespace wisp

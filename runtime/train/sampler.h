@@ -42,8 +42,9 @@ SamplerPlan PlanSampler(const TrainingOptions& options, size_t num_records);
 
 // The law by which a step's records are sampled for the sum of gradients.
 struct SamplingLaw {
-  enum class Kind { kPoisson } kind = Kind::kPoisson;
-  double probability = 0;  // kPoisson: each record enters each step independently with this probability
+  Sampling kind = Sampling::kPoisson;
+  double probability = 0;    // kPoisson: each record enters each step independently with this probability
+  uint64_t epoch_steps = 1;  // kAllocation, kCyclic: steps of an epoch, of which each record enters exactly one
 };
 // The law of a private run. num_records_public must be set.
 SamplingLaw LawOf(const TrainingOptions& options);

@@ -13,15 +13,18 @@ StepCharges::StepCharges(PrivacyPlan plan, const PrivateTraining& options)
 Status StepCharges::Pay(uint64_t step, uint64_t until, uint64_t end) {
   const auto is_charged = [step](uint64_t charged) { return step < charged; };
   if (std::all_of(charged_until_.begin(), charged_until_.end(), is_charged)) return OkStatus();
-  const uint64_t steps = std::min<uint64_t>(options_->steps_per_charge, std::max(until, step + 1) - step);
+  const uint64_t left = std::max(until, step + 1) - step;
+  const uint64_t steps = plan_.StepsOfCharge(std::min<uint64_t>(options_->steps_per_charge, left), left);
   if (charged_until_.front() == 0) {
-    WISP_ASSIGN_OR_RETURN(const auto all, plan_.ChargesTogether(std::max<uint64_t>(end, step + steps) - step));
+    const uint64_t of_run = std::max<uint64_t>(end, step + steps) - step;
+    WISP_ASSIGN_OR_RETURN(const auto all, plan_.ChargesTogether({step, of_run}));
     WISP_RETURN_IF_ERROR(options_->ledger->PlanRun(all));
   }
-  WISP_ASSIGN_OR_RETURN(const auto charges, plan_.Charges(steps));
-  for (size_t i = 0; i < charges.size(); ++i) {
+  for (size_t i = 0; i < plan_.parts().size(); ++i) {
     if (step < charged_until_[i]) continue;
-    WISP_RETURN_IF_ERROR(options_->ledger->Charge(charges[i]).status());
+    WISP_ASSIGN_OR_RETURN(const auto charges, plan_.Charges(plan_.parts()[i], {step, steps}));
+    for (const privacy::ChargeRequest& charge : charges)
+      WISP_RETURN_IF_ERROR(options_->ledger->Charge(charge).status());
     charged_until_[i] = step + steps;
     if (i == 0) num_charged_ += steps;
   }

@@ -20,6 +20,7 @@ CHECK = "clipping_check_test:ClippingCheck."
 START = "check_start_test:CheckStartTest."
 EVERY_COORDINATE = NOISE + "EveryCoordinateOfEveryMethodHasItsNoise"
 
+ALLOCATED = "sampling_and_noise_test:SamplingAndNoise."
 PARTS = "record_parts_test:PartsOfARun.ReadsAndChargesItsPartAlone"
 
 def clipping():
@@ -140,27 +141,28 @@ def noise():
          "noise_->Add(step_, *grid_, first, sum.first(std::min<size_t>(n, 4000)), noise);", EVERY_COORDINATE,
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
         ("noise-on-the-first-piece", "StepSum::Take", "noise_->Add(", "if (first == 0) noise_->Add(", EVERY_COORDINATE),
-        ("noise-of-the-sum-halved", "StepSum::StepSum", ".multiplier = GradientNoise(o)",
-         ".multiplier = GradientNoise(o) / 2",
+        ("noise-of-the-sum-halved", "StepSum::StepSum",
+         "NoiseOf(o, GradientNoise(o))", "NoiseOf(o, GradientNoise(o) / 2)",
          EVERY_COORDINATE, GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation",
          "cuda_trainer_test:*Private*", "cuda_methods_test:*StepsAre*"),
-        ("noise-of-rows-is-what-is-charged", "StepSum::StepSum", ".multiplier = GradientNoise(o)",
-         ".multiplier = o.privacy.noise_multiplier", EVERY_COORDINATE),
+        ("noise-of-rows-is-what-is-charged", "StepSum::StepSum", "NoiseOf(o, GradientNoise(o))",
+         "NoiseOf(o, o.privacy.noise_multiplier)", EVERY_COORDINATE),
     ]) + table("runtime/privacy/noise/noise_process.cc", [
-        ("noise-halved", "Add", "grid.sigma_in_steps(options_.multiplier)",
-         "grid.sigma_in_steps(options_.multiplier / 2)", EVERY_COORDINATE,
+        ("noise-halved", "NoiseOptions::SigmaOf", "grid.sigma_in_steps(MultiplierOf(step),",
+         "grid.sigma_in_steps(MultiplierOf(step) / 2,", EVERY_COORDINATE,
          GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation"),
     ]) + table("runtime/train/privacy_plan.cc", [
         ("steps-of-a-part-charged-to-all", "PrivacyPlan::Charges", ".part = record_part_", "", PARTS),
         ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map",
          NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
-        ("map-slack-left-out", "GradientPartOf", "part.noises.push_back({norm, pair.map, coordinates, a.num_items});",
+        ("map-slack-left-out", "GradientPartOf",
+         "part.noises.push_back({norm, {.multiplier = pair.map}, coordinates, a.num_items});",
          "",
          NOISE + "TheMapsSlackIsCharged"),
-        ("charge-of-more-noise", "PrivacyPlan::Charges", "Mechanisms(steps, noise_factor)",
-         "Mechanisms(steps, 1.1 * noise_factor)",
+        ("charge-of-more-noise", "PrivacyPlan::Charges", "Mechanisms(part, steps, noise_factor)",
+         "Mechanisms(part, steps, 1.1 * noise_factor)",
          TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
-        ("charge-without-slack", "PrivacyPlan::Charges", "LossSlack(parts_[i], steps, noise_factor)", "0",
+        ("charge-without-slack", "PrivacyPlan::Charges", "LossSlack(part, steps, noise_factor)", "0",
          GUARANTEE + "TheSlackChargedIsThatOfAllReleasedNumbers"),
         ("charge-of-reproducible-noise-as-secure", "PrivacyPlan::Create",
          "o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure",
@@ -189,7 +191,7 @@ def charges():
          "charged_until_[i] = step + steps + 1;",
          TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
     ]) + table("runtime/train/check_options.cc", [
-        ("shuffled-batches-taken", "CheckPrivate", "o.sampling != Sampling::kPoisson &&", "false &&",
+        ("shuffled-batches-taken", "CheckPrivate", "o.sampling == Sampling::kShuffled &&", "false &&",
          TRAINER + "NoGuarantee_IsRefusedWithItsReason"),
         ("loss-over-the-batch-taken", "CheckPrivate", "o.loss != LossWeighting::kRecordMean", "false",
          TRAINER + "NoGuarantee_IsRefusedWithItsReason"),
@@ -341,6 +343,27 @@ def jobs():
          "options.num_records_public = static_cast<uint32_t>(records.size()); WISP_ASSIGN_OR_RETURN(PrivacyPlan plan,",
          DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords"),
     ]) + table("runtime/train/sampler.cc", [
+        ("one-allocation-for-all-epochs", "Draw", "(done == 0 || !once_)", "done == 0",
+         ALLOCATED + "Allocation_TakesEachRecordOnceInEachEpoch"),
+        ("an-epoch-goes-on-in-another-process", "Restore", "first_.reset();", "",
+         ALLOCATED + "Allocation_TakesEachRecordOnceInEachEpoch"),
+    ]) + table("runtime/privacy/noise/noise_process.cc", [
+        ("noise-is-not-taken-back", "Add", "sum[i] -= taken_back_.Of(scratch.before[i]);", ";",
+         ALLOCATED + "CorrelatedNoise_IsTakenBackInTheNextStep"),
+        ("noise-of-a-step-is-that-of-the-last", "Begin",
+         "std::make_unique<RandomStream::Key>(noise.NextKey())",
+         "std::make_unique<RandomStream::Key>(before_ ? *before_ : noise.NextKey())",
+         ALLOCATED + "CorrelatedNoise_IsTakenBackInTheNextStep"),
+    ]) + table("runtime/train/privacy_plan.cc", [
+        ("epochs-charged-as-they-are-cut", "PrivacyPlan::StepsOfCharge",
+         "steps = RoundedUp(steps, part.law.epoch_steps);", ";",
+         ALLOCATED + "Allocation_PaysForWholeEpochsBeforeTheirFirstStep"),
+        ("correlated-noise-charged-step-by-step", "PrivacyPlan::StepsOfCharge", "steps = std::max(steps, left);", ";",
+         ALLOCATED + "CorrelatedNoise_PaysForTheWholeRunAtOnce"),
+        ("a-schedule-charged-with-its-first-noise", "PrivacyPlan::Mechanisms",
+         "part.noise.multiplier * ratio * noise_factor", "part.noise.multiplier * noise_factor",
+         ALLOCATED + "Schedule_FollowsTheLearningRate"),
+    ]) + table("runtime/train/sampler.cc", [
         ("draws-for-the-private-number", "MakeSampler", "LawOf(o).probability, num_records",
          "static_cast<double>(o.expected_batch) / static_cast<double>(num_records), num_records",
          DECLARED + "BatchesAreDrawnWithTheDeclaredProbability"),
@@ -367,15 +390,15 @@ def dp_fp():
         ("dp-fp-charge-for-one-step-too-few", "StepCharges::Pay", "charged_until_[i] = step + steps;",
          "charged_until_[i] = step + steps + 1;",
          DP_FP + "ClippedChargesBothMechanisms"),
-        ("dp-fp-head-alone-charged", "StepCharges::Pay", "i < charges.size(); ++i", "i < 1; ++i",
+        ("dp-fp-head-alone-charged", "StepCharges::Pay", "i < plan_.parts().size(); ++i", "i < 1; ++i",
          DP_FP + "ClippedChargesBothMechanisms"),
     ]) + table("runtime/train/sampler.cc", [
         ("dp-fp-encoder-draws-twice-as-large", "MakeSampler", "LawOf(o).probability, num_records",
          "2 * LawOf(o).probability, num_records",
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
     ]) + table("runtime/train/step_sum.cc", [
-        ("dp-fp-noise-of-the-head-for-the-encoder", "StepSum::StepSum", ".multiplier = GradientNoise(o)",
-         ".multiplier = o.dp_fp.noise_multiplier > 0 ? o.dp_fp.noise_multiplier : GradientNoise(o)",
+        ("dp-fp-noise-of-the-head-for-the-encoder", "StepSum::StepSum", "NoiseOf(o, GradientNoise(o))",
+         "NoiseOf(o, o.dp_fp.noise_multiplier > 0 ? o.dp_fp.noise_multiplier : GradientNoise(o))",
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
         ("dp-fp-clip-to-ten-times-the-norm", "StepSum::clip", "grid_->reduced_clipping_norm()",
          "10 * grid_->reduced_clipping_norm()",
@@ -384,7 +407,8 @@ def dp_fp():
         ("head-charged-for-one-release", "HeadPart", ".releases = o.dp_fp.micro_batches,", "",
          DP_FP + "EveryStepIsChargedForAllItsMicroBatches"),
         ("head-released-without-slack", "HeadPart",
-         ".noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}", ".noises = {}",
+         ".noises = {{o.dp_fp.clipping_norm, {.multiplier = o.dp_fp.noise_multiplier}, coordinates, coordinates}}",
+         ".noises = {}",
          DP_FP + "TheGridsSlackIsThatOfAllReleases"),
     ]) + table("runtime/methods/dp_fp/head_pass.cc", [
         ("dp-fp-draws-twice-as-large", "HeadPass::Draw", "PoissonSample(sampling, probability_",

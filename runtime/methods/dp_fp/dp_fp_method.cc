@@ -47,10 +47,10 @@ void AddHeadMemory(const Graph& graph, size_t num_records, const TrainingOptions
 PrivacyPlan::Part HeadPart(const Architecture& a, const TrainingOptions& o) {
   const uint64_t coordinates = uint64_t{a.head.num_classes} * a.width;
   return {.purpose = kHeadPurpose,
-          .noise_multiplier = o.dp_fp.noise_multiplier,
-          .sampling_probability = MicroBatchProbability(o),
+          .noise = {.multiplier = o.dp_fp.noise_multiplier},
+          .law = {.probability = MicroBatchProbability(o)},
           .releases = o.dp_fp.micro_batches,
-          .noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}};
+          .noises = {{o.dp_fp.clipping_norm, {.multiplier = o.dp_fp.noise_multiplier}, coordinates, coordinates}}};
 }
 
 namespace {

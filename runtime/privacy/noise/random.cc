@@ -66,6 +66,32 @@ RandomStream RandomStream::Reproducible(uint64_t seed, StreamPurpose purpose) {
   return stream;
 }
 
+RandomStream::Key::~Key() { sodium_memzero(bytes, sizeof bytes); }
+
+RandomStream::Key RandomStream::NextKey() {
+  Key key;
+  for (size_t i = 0; i < sizeof key.bytes; i += sizeof(uint64_t)) {
+    uint64_t word = NextU64();
+    std::memcpy(key.bytes + i, &word, sizeof word);
+    sodium_memzero(&word, sizeof word);
+  }
+  return key;
+}
+
+void RandomStream::Become(const Key& key, uint64_t index) {
+  static_assert(sizeof key.bytes == kKeyBytes);
+  State& s = *state_;
+  constexpr uint8_t kLabel[] = "wisp stream of a key 1";
+  uint8_t input[sizeof index + sizeof kLabel - 1];
+  std::memcpy(input, &index, sizeof index);
+  std::memcpy(input + sizeof index, kLabel, sizeof kLabel - 1);
+  crypto_generichash(s.key, kKeyBytes, input, sizeof input, key.bytes, kKeyBytes);
+  s.first_word = s.next = 0;
+  s.secure = false;
+  s.fork_count = num_forks.load(std::memory_order_relaxed);
+  FillBuffer();
+}
+
 void RandomStream::FillBuffer() {
   static_assert(kKeyBytes == crypto_stream_chacha20_KEYBYTES);
   static_assert(kBufferWords * 8 % 64 == 0, "a buffer holds whole 64-byte blocks");

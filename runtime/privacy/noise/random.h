@@ -51,6 +51,18 @@ class RandomStream {
   RandomStream& operator=(RandomStream&&) noexcept = default;
 
   bool IsSecure() const { return state_->secure; }
+
+  // A key of streams that can be drawn again while it exists (Become). Wiped on destruction; it must never be saved.
+  struct Key {
+    Key() = default;
+    ~Key();
+    uint8_t bytes[32] = {};
+  };
+  // The next 256 bits of this stream.
+  Key NextKey();
+  // Makes this the stream of (key, index), from its start: the same bits for all that become it, independent of those
+  // of every other index. Allocates nothing. Such a stream counts as not secure: who holds the key can repeat it.
+  void Become(const Key& key, uint64_t index);
   // Changes a secure stream's key to a hash of itself with fresh bytes from the operating system. Call it before each
   // release: a machine whose snapshot was restored twice otherwise runs twice from one key. If the system learns of the
   // restoration (Linux from 5.18 on, with a hypervisor that reports it), its bytes differ from then on. A reproducible

@@ -88,7 +88,7 @@ Result<FineTune> FineTune::Begin(FineTuneStart start) {
 Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::string& description,
                                              const JobResult& r) const {
   ProvenanceEntry entry{.description = description,
-                        .sampling = r.options.sampling == Sampling::kPoisson ? "poisson" : "shuffled",
+                        .sampling = NameOf(r.options.sampling),
                         .steps = r.num_steps,
                         .dataset = start_.dataset,
                         .date = Today(),

@@ -241,6 +241,9 @@ class JobRun {
                  base = FlatSize(ParametersOf(first));
     if (job_.shrink_rows && (given == 0 || !IsPrivateJob(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
       return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
+    const PrivateTraining& p = job_.training.privacy;
+    if (job_.shrink_rows && (p.noise_schedule != NoiseSchedule::kConstant || p.noise_lambda > 0))
+      return Unsupported("shrinking rows (shrink_rows) is for noise of one size that no step takes back");
     if (const auto& of_base = job_.training.base; !of_base.empty()) {
       WISP_RETURN_IF_ERROR(ValidateBase(a, job_.training));
       if (job_.shrink_rows) return InvalidArgument("shrinking rows (shrink_rows) is of runs that train them");

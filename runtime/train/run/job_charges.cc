@@ -22,10 +22,9 @@ double OneNoise(const TrainingOptions& o) {
 
 }  // namespace
 
-// The charges for `steps_of_run` steps, with what comes before the first of them; or for `runs` such runs.
-Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run, double noise_factor, bool histogram,
+// The charges for a range of steps, with what comes before the first of them; or for `runs` such runs.
+Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(StepRange steps, double noise_factor, bool histogram,
                                                            uint64_t runs) const {
-  const uint64_t steps = steps_of_run * runs;
   const PrivateTraining& p = options_.privacy;
   const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
   std::vector<privacy::ChargeRequest> charges;
@@ -41,7 +40,11 @@ Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run
   }
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(job_.architecture, options_));
   WISP_ASSIGN_OR_RETURN(auto of_steps, plan.ChargesTogether(steps, noise_factor));
-  std::move(of_steps.begin(), of_steps.end(), std::back_inserter(charges));
+  for (privacy::ChargeRequest& charge : of_steps) {
+    WISP_ASSIGN_OR_RETURN(charge.mechanism, charge.mechanism.WithSteps(charge.mechanism.steps() * runs));
+    charge.loss_slack *= static_cast<double>(runs);
+    charges.push_back(std::move(charge));
+  }
   return charges;
 }
 
@@ -58,7 +61,9 @@ Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
     return whole;
   }
   const RunBudget budget{*options_.privacy.ledger, job_.new_limit, whole.step - done,
-                         [&](uint64_t steps, double factor) { return Of(steps, factor, checkpoint == nullptr); },
+                         [&](uint64_t steps, double factor) {
+                           return Of({done, steps}, factor, checkpoint == nullptr);
+                         },
                          OneNoise(options_)};
   WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(budget.steps, 1));
   const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);
@@ -109,8 +114,8 @@ Status JobCharges::Begin() const {
 
 RunBudget JobCharges::Next(uint64_t step, uint64_t end) const {
   const uint64_t steps = std::min<uint64_t>(std::max(1u, options_.privacy.steps_per_charge), end - step);
-  return {*options_.privacy.ledger, {}, steps, [this](uint64_t n, double factor) {
-            return Of(n, factor, /*histogram=*/false);
+  return {*options_.privacy.ledger, {}, steps, [this, step](uint64_t n, double factor) {
+            return Of({step, n}, factor, /*histogram=*/false);
           }};
 }
 

@@ -39,7 +39,7 @@ class JobCharges {
   RunBudget Next(uint64_t step, uint64_t end) const;
 
  private:
-  Result<std::vector<privacy::ChargeRequest>> Of(uint64_t steps_of_run, double noise_factor, bool histogram,
+  Result<std::vector<privacy::ChargeRequest>> Of(StepRange steps, double noise_factor, bool histogram,
                                                  uint64_t runs = 1) const;
   Status CheckPlan();
   Status NoRoomInPlan() const;

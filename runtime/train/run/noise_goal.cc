@@ -15,19 +15,25 @@ using privacy::Mechanism;
 
 namespace {
 
-// The overheads of all planned runs.
-Result<std::vector<Mechanism>> AllOverheads(const GoalShare& share) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> of_run, Overheads(share));
+// The mechanisms of so many runs.
+Result<std::vector<Mechanism>> Repeated(const std::vector<Mechanism>& of_run, uint64_t runs) {
   std::vector<Mechanism> all;
   for (const Mechanism& m : of_run) {
-    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, m.WithSteps(m.steps() * share.planned_runs));
+    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, m.WithSteps(m.steps() * runs));
     all.push_back(mechanism);
   }
   return all;
 }
 
+// The overheads of all planned runs.
+Result<std::vector<Mechanism>> AllOverheads(const GoalShare& share) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> of_run, Overheads(share));
+  return Repeated(of_run, share.planned_runs);
+}
+
 // The noise with which the continuous mechanisms together meet the target, and their cost.
-Result<double> CalibrateTo(const privacy::EpsilonDelta& target, const GoalShare& share, TrainingOptions& o) {
+Result<double> CalibrateTo(const Architecture& a, const privacy::EpsilonDelta& target, const GoalShare& share,
+                           TrainingOptions& o) {
   const uint64_t steps = o.num_steps * share.planned_runs;
   WISP_ASSIGN_OR_RETURN(std::vector<Mechanism> beside, AllOverheads(share));
   double epsilon = 0;
@@ -49,11 +55,16 @@ Result<double> CalibrateTo(const privacy::EpsilonDelta& target, const GoalShare&
     beside.push_back(mechanism);
   }
   if (!HasGradients(o)) return epsilon;
-  WISP_ASSIGN_OR_RETURN(const auto gradients,
-                        privacy::CalibrateNoise({.target = target,
-                                                 .sampling_probability = std::min(1.0, BatchProbability(o)),
-                                                 .steps = steps,
-                                                 .composed_with = beside}));
+  o.privacy.noise_multiplier = 1;
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(a, o));
+  const auto of_runs = [&](double noise_multiplier) -> Result<std::vector<Mechanism>> {
+    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> of_run,
+                          plan.Mechanisms(plan.parts().back(), o.num_steps, noise_multiplier));
+    return Repeated(of_run, share.planned_runs);
+  };
+  WISP_ASSIGN_OR_RETURN(
+      const auto gradients,
+      privacy::CalibrateNoise({.target = target, .steps = steps, .composed_with = beside, .mechanisms = of_runs}));
   o.privacy.noise_multiplier = gradients.noise_multiplier;
   return gradients.epsilon;
 }
@@ -62,7 +73,7 @@ Result<double> CalibrateTo(const privacy::EpsilonDelta& target, const GoalShare&
 Result<double> LossSlack(const Architecture& a, const GoalShare& share, TrainingOptions o) {
   if (o.method == Method::kFest) o.method = Method::kPhantom;  // more coordinates than FEST will have
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(a, o));
-  double slack = plan.LossSlack(o.num_steps * share.planned_runs);
+  double slack = share.planned_runs * plan.LossSlack(o.num_steps);
   if (share.histogram_noise > 0) slack += share.planned_runs * PopularityLossSlack(share.histogram_noise, a.num_items);
   return slack;
 }
@@ -102,7 +113,7 @@ Status FillInNoise(const Architecture& a, const PrivacyGoal& goal, const GoalSha
     WISP_ASSIGN_OR_RETURN(
         const auto target,
         privacy::EpsilonDelta::Create(*goal.epsilon - 2.2 * slack, goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(target, share, o));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, share, o));
     WISP_ASSIGN_OR_RETURN(const double needed, LossSlack(a, share, o));
     if (2 * needed <= *goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) {
