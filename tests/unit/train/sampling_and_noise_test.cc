@@ -1,5 +1,5 @@
-// Records that are allocated to the steps of an epoch, noise that follows a schedule, and noise that the next step takes
-// back: what is drawn, and what is charged for it.
+// Records that are allocated to the steps of an epoch, noise that follows a schedule, and noise that the next step
+// takes back: their distribution, and the charges for them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
