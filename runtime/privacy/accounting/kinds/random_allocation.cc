@@ -237,11 +237,11 @@ struct EpochCosts {
   LogMoments moments;  // empty until they are asked for
 };
 
-// Caches the newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for both directions on
-// two grids, one epoch of a schedule after the other; a filter asks for thirty orders.
+// Caches the two newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for both directions
+// on two grids; a filter asks for thirty orders.
 EpochCosts& CostsOfEpoch(const Mechanism& m) {
   static thread_local std::vector<EpochCosts> newest;
-  constexpr size_t kMostEpochs = 64;
+  constexpr size_t kMostEpochs = 2;
   const auto t = static_cast<uint64_t>(m.Parameter("epoch_steps"));
   const double noise = m.noise_multiplier();
   const auto known =
