@@ -11,6 +11,7 @@
 #include "ports/c/options_c.h"
 #include "runtime/core/file.h"
 #include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/run_spec.h"
 
 namespace wisp::ports {
 
@@ -52,8 +53,20 @@ Result<privacy::PrivacyUnit> UnitOf(const wisp_personalise_options& options, con
   return InvalidArgument("wisp_personalise_options: unit is ", number, "; required is what one record is: ", units);
 }
 
-uint32_t ExpectedBatch(const wisp_personalise_options& o) {
-  return std::min(o.expected_batch == 0 ? 64u : o.expected_batch, o.num_users_public);
+// The run that the options describe. A field that is 0 has its default.
+RunSpec SpecOf(const wisp_personalise_options& o) {
+  RunSpec spec = DefaultsFor(RunKind::kDevice);
+  TrainingOptions& t = spec.training;
+  if (o.epochs != 0) spec.epochs = o.epochs;
+  if (o.expected_batch != 0) t.expected_batch = o.expected_batch;
+  if (o.learning_rate != 0) t.optimizer.learning_rate = static_cast<float>(o.learning_rate);
+  if (o.clipping_norm != 0) t.privacy.clipping_norm = o.clipping_norm;
+  t.expected_batch = std::min(t.expected_batch, o.num_users_public);
+  t.num_records_public = o.num_users_public;
+  t.num_threads = o.num_threads;
+  t.executor = ExecutorOf(o.run_tasks, o.run_tasks_data);
+  spec.goal = {.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta};
+  return spec;
 }
 
 // The adapter to create; empty if the model has its own, or if all weights train.
@@ -65,20 +78,6 @@ Result<std::optional<AdapterSpec>> NewAdapter(const wisp_personalise_options& o,
   }
   if (own || o.adapter_rank == 0) return std::optional<AdapterSpec>();
   return std::optional(AdapterSpec{.rank = o.adapter_rank, .alpha = static_cast<float>(o.adapter_rank)});
-}
-
-// The training options, except the device and the weights that train.
-TrainingOptions TrainingOf(const wisp_personalise_options& o) {
-  TrainingOptions t{.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .expected_batch = ExpectedBatch(o),
-                    .num_records_public = o.num_users_public,
-                    .num_threads = o.num_threads};
-  t.optimizer.learning_rate = static_cast<float>(o.learning_rate == 0 ? 0.003 : o.learning_rate);
-  t.optimizer.decay = Decay::kLinear;
-  t.executor = ExecutorOf(o.run_tasks, o.run_tasks_data);
-  t.privacy.clipping_norm = o.clipping_norm == 0 ? 1.0 : o.clipping_norm;
-  return t;
 }
 
 // The result of a run, with the counts of what it read.
@@ -167,10 +166,8 @@ class Personalisation {
   }
 
   TrainingJob MakeJob(const ModelFile& base, const Architecture& trained) {
-    TrainingJob job;
-    job.hold_out = HoldOut::kNothing;
+    TrainingJob job = JobOf(SpecOf(o_));
     job.architecture = trained;
-    job.training = TrainingOf(o_);
     job.training.device = device_.device;
     what_.Set(job.training);
     const bool is_whole = base.flat_weights().size() == FlatSize(ParametersOf(trained));
@@ -186,8 +183,6 @@ class Personalisation {
     job.planned_runs = std::max(1u, o_.planned_runs);
     job.checkpoint_path = Text(o_.checkpoint_path);
     job.checkpoint_every = o_.checkpoint_every;
-    job.epochs = o_.epochs == 0 ? 20 : o_.epochs;
-    job.goal = {.epsilon = o_.epsilon, .noise_multiplier = {}, .delta = o_.delta};
     job.progress = [this, epsilon = std::nan("")](const JobProgress& p) mutable {
       if (o_.progress == nullptr) return true;
       epsilon = p.epsilon.value_or(epsilon);
@@ -247,7 +242,7 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   if (new_adapter) trained.adapter = new_adapter;
   WISP_RETURN_IF_ERROR(Validate(trained));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kTraining));
-  TrainingOptions options = TrainingOf(o);
+  TrainingOptions options = OptionsOf(SpecOf(o));
   options.device = device.device;
   options.base = BaseBeside(base, trained, options);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory plan, PlanTrainingMemory(trained, o.num_users_public, options));

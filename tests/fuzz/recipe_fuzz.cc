@@ -4,14 +4,13 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/unit/core/temporary_folder.h"
-#include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
 namespace {
 
 // Requires that a written architecture reads back equal.
-void RequireSameArchitecture(const wisp::tools::Recipe& recipe) {
+void RequireSameArchitecture(const wisp::tools::RunSpec& recipe) {
   const nlohmann::json written = wisp::tools::WriteArchitecture(recipe.architecture);
   wisp::tools::JsonSection section("written", written);
   wisp::Architecture read;

@@ -5,11 +5,11 @@ from faults import table
 def items_of_private_data():
     return table("tools/wisp/cmd_train.cc", [
         ("items-listed-undeclared", "CheckPublicItems",
-         'a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic', "false", "declarations.py"),
+         'a.catalogue != "public" && recipe.catalogue != RunSpec::Catalogue::kPublic', "false", "declarations.py"),
         ("items-counted-undeclared", "CheckPublicItems", "return CheckPublicCatalogue(recipe);", "return OkStatus();",
          "declarations.py"),
     ]) + table("tools/wisp/training_run.cc", [
-        ("items-of-a-private-log", "TrainingRun::CheckPublic", "recipe_.catalogue != Recipe::Catalogue::kPublic",
+        ("items-of-a-private-log", "TrainingRun::CheckPublic", "recipe_.catalogue != RunSpec::Catalogue::kPublic",
          "false", "declarations.py"),
         ("events-that-hang-on-others", "TrainingRun::CheckPublic", "recipe_.min_item_events > 1", "false",
          "declarations.py"),
@@ -17,9 +17,10 @@ def items_of_private_data():
 
 
 def deltas():
-    reset = (", r.goal.allow_delta_of_one_record = false", "", "declarations.py")
-    return (table("tools/wisp/training_run.cc", [("a-word-for-another-delta", "Override", *reset)]) +
-            table("tools/wisp/cmd_classify_train.cc", [("a-word-for-another-delta-of-texts", "Override", *reset)]))
+    return table("tools/wisp/given_fields.cc", [
+        ("a-word-for-another-delta", "GivenFields::Apply", "spec.goal.allow_delta_of_one_record = false", "",
+         "declarations.py"),
+    ])
 
 
 def figures():
@@ -62,7 +63,7 @@ def figures():
 
 def reproduced_tables():
     return table("tools/lab/reproduce/check_cell.cc", [
-        ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != Recipe::Catalogue::kPublic", "false",
+        ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != RunSpec::Catalogue::kPublic", "false",
          "reproduce.py"),
         ("a-cell-of-any-delta", "CheckGuarantee", "return CheckPrivacyGoal(r.goal, r.training.num_records_public);",
          "return OkStatus();", "reproduce.py"),

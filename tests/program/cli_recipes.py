@@ -30,6 +30,7 @@ def test_keys_that_are_unknown_or_in_the_wrong_place():
     write("misplaced.json", '{"data": {"name": "x"}}')
     run(f"wisp train {misplaced}", 3, "'name' belongs in the top level$")
     run(f"python3 {ROOT}/tests/recipe_keys.py {BUILD}/wisp {ROOT}/models/README.md")
+    run(f"python3 {ROOT}/tests/fields.py {BUILD}/wisp-lab {ROOT}")
 
 
 def test_a_text_is_one_record():

@@ -25,7 +25,7 @@ REFUSED = """\
 2|--record is 'word'|M T --method phantom --record word
 2|--trains is 'head', allowed are all and blocks: a decoder's head is its table|M T --method phantom --trains head
 2|--max-length (in a recipe text.max_length) is 25, allowed are 1 to 24|M T --method phantom --max-length 25
-2|is 0, allowed are 1 to 24|M T --method phantom --max-length 0
+2|--max-length is 0, allowed is a whole number from 1|M T --method phantom --max-length 0
 2|--tokenizer does not go with --model|M T --method phantom --tokenizer bytes
 2|--texts and --data are both given|M T --data train.txt --method phantom
 4|number of records declared as public|M T --method phantom --epsilon 8 --other-data

@@ -11,7 +11,6 @@
 #include "runtime/train/run/classification.h"
 #include "tools/lab/audit_classifier.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/temporary_folder.h"
 
@@ -56,8 +55,8 @@ std::vector<float> MakeStart(const Architecture& a, const InitialisationOptions&
   return weights;
 }
 
-Status Override(const AuditArguments& a, ClassifyRecipe& r) {
-  TrainingOptions& o = r.options;
+Status Override(const AuditArguments& a, RunSpec& r) {
+  TrainingOptions& o = r.training;
   if (!a.method.empty()) {
     const auto mode = DpFpModeFromText(a.method);
     if (!mode)
@@ -138,26 +137,26 @@ Result<bool> IsClassifyRecipe(const std::string& path) {
 }
 
 Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadClassifyRecipe(a.recipe));
   WISP_RETURN_IF_ERROR(Override(a, recipe));
-  recipe.encoder.num_items = kAuditedTokens;
-  const Architecture architecture = WithClasses(recipe.encoder, static_cast<uint32_t>(recipe.classes.size()));
+  recipe.architecture.num_items = kAuditedTokens;
+  const Architecture architecture = WithClasses(recipe.architecture, static_cast<uint32_t>(recipe.classes.size()));
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  auto random = privacy::RandomStream::Reproducible(recipe.seed, privacy::StreamPurpose::kInitialisation);
+  auto random = privacy::RandomStream::Reproducible(recipe.training.seed, privacy::StreamPurpose::kInitialisation);
   const std::vector<float> start = MakeStart(architecture, recipe.initialisation, random);
   const MadeUpRecords records = MakeUpRecords(architecture, random);
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;  // made-up data is charged too, but nobody needs to know
-  if (recipe.options.dp_fp.mode != DpFpMode::kPaper) {
+  if (recipe.training.dp_fp.mode != DpFpMode::kPaper) {
     const auto record = privacy::RecordSpec::OfTexts(recipe.unit, privacy::RecordSpec::kLabelledText);
     WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
                           privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .record = record}));
     ledger.emplace(std::move(opened));
-    recipe.options.privacy.ledger = &*ledger;
+    recipe.training.privacy.ledger = &*ledger;
   }
   DpFpAuditOptions options{.architecture = architecture,
                            .weights = start,
-                           .training = recipe.options,
+                           .training = OptionsOf(recipe),
                            .others = records.others,
                            .canary = records.canary};
   options.observations = a.observations;

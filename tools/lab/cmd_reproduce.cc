@@ -275,9 +275,10 @@ class ReproduceCommand {
     // An existing limit stays, so that a run beyond it is refused.
     arguments.ledger = a_.ledger.empty() ? folder.File("ledger") : a_.ledger;
     arguments.anchor = a_.anchor;
-    arguments.seed = planned.seed;
     arguments.threads = Threads();
-    TrainingRun run(title, arguments, planned.cell->recipe);
+    RunSpec recipe = planned.cell->recipe;
+    recipe.training.seed = *planned.seed;
+    TrainingRun run(title, arguments, std::move(recipe));
     run.expected_users = table_.users;
     run.expected_items = table_.items;
     const std::clock_t start = std::clock();

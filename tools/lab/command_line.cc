@@ -13,6 +13,7 @@ class LabCommandLine final : public ProgramCommands {
     AddBench();
     AddPerplexity();
     AddReproduce();
+    AddFields();
     CheckNumbers(app_);
   }
 
@@ -191,10 +192,18 @@ class LabCommandLine final : public ProgramCommands {
     chosen_.OnCall(c, Reproduce, reproduce_);
   }
 
+  void AddFields() {
+    CLI::App* c = app_.add_subcommand("fields",
+                                      "List the fields of a training run: keys of recipes, ranges, defaults, options.\n"
+                                      "  wisp-lab fields --json");
+    chosen_.OnCall(c, ListFields, fields_);
+  }
+
   AuditArguments audit_;
   BenchArguments bench_;
   PerplexityArguments perplexity_;
   ReproduceArguments reproduce_;
+  FieldsArguments fields_;
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ class TrainingAudit {
   std::vector<std::string> NotPrivate(std::vector<std::string> names) const;
 
   // For audits of something smaller, after PrepareOptions.
-  Recipe& recipe() { return recipe_; }
+  RunSpec& recipe() { return recipe_; }
   TrainingOptions& training() { return recipe_.training; }
   const Architecture& architecture() const { return recipe_.architecture; }
   // Null without a base.
@@ -69,7 +69,7 @@ class TrainingAudit {
   Status CalibrateNoise(double records);
 
   const AuditArguments& a_;
-  Recipe recipe_;
+  RunSpec recipe_;
   std::optional<ModelFile> base_;
   TemporaryLedger temporary_;
   std::optional<privacy::Ledger> ledger_;

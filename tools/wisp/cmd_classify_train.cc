@@ -17,7 +17,6 @@
 #include "tools/wisp/device.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/replaced.h"
 #include "tools/wisp/text_tokens.h"
@@ -48,57 +47,44 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
                      "then the text; in files with a header --label-column and --text-column say which is which");
 }
 
-Status OverrideFromCommand(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
+Status OverrideMethodAndMode(const ClassifyTrainArguments& a, RunSpec& r) {
+  TrainingOptions& o = r.training;
   if (!a.method.empty()) {
-    const auto* known = std::find_if(std::begin(kClassifyMethods), std::end(kClassifyMethods),
-                                     [&](const auto& method) { return a.method == method.first; });
-    if (known == std::end(kClassifyMethods))
+    const auto& words = FindField("training.method", RunKind::kClasses)->words;
+    const auto known =
+        std::find_if(words.begin(), words.end(), [&](const ChoiceWord& w) { return a.method == w.word; });
+    if (known == words.end())
       return InvalidArgument("--method is '", a.method, "', allowed are dp-fp, phantom, rgp and ordinary");
-    r.options.method = known->second;
+    o.method = static_cast<Method>(known->value);
   }
-  if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
-  WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, r.options));
+  WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, o));
   // A recipe says by its own method which parameters train; DP-FP says it by its mode.
-  if (r.options.method == Method::kDpFp && !a.method.empty() && a.trains.empty())
-    r.options.trained_part = TrainedPart::kAll;
-  if (r.options.method != Method::kDpFp && !a.mode.empty())
-    return InvalidArgument("--mode is of dp-fp; the method is ", wisp::NameOf(r.options.method));
-  r.options.sampling = r.options.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
+  if (o.method == Method::kDpFp && !a.method.empty() && a.trains.empty()) o.trained_part = TrainedPart::kAll;
+  o.sampling = o.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
+  if (a.mode.empty()) return OkStatus();
+  if (o.method != Method::kDpFp) return InvalidArgument("--mode is of dp-fp; the method is ", wisp::NameOf(o.method));
+  const auto mode = DpFpModeFromText(a.mode);
+  if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
+  // If the recipe is one for the private modes and runs in mode paper, its goal is of no use and is dropped. A recipe
+  // of mode paper that has a goal is refused.
+  if (*mode == DpFpMode::kPaper && o.dp_fp.mode != *mode) r.goal = {};
+  o.dp_fp.mode = *mode;
   return OkStatus();
 }
 
-Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
-  WISP_RETURN_IF_ERROR(OverrideFromCommand(a, r));
-  if (a.epsilon && a.noise_multiplier)
-    return InvalidArgument(
-        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
-  if (!a.mode.empty()) {
-    const auto mode = DpFpModeFromText(a.mode);
-    if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
-    // If the recipe is one for the private modes and runs in mode paper, its goal is of no use and is dropped. A recipe
-    // of mode paper that has a goal is refused.
-    if (*mode == DpFpMode::kPaper && r.options.dp_fp.mode != *mode) r.goal = {};
-    r.options.dp_fp.mode = *mode;
+Status Override(const ClassifyTrainArguments& a, RunSpec& r) {
+  WISP_RETURN_IF_ERROR(OverrideMethodAndMode(a, r));
+  WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
+  const PrivacyGoal of_recipe = r.goal;
+  WISP_RETURN_IF_ERROR(a.given.Apply(r));
+  // Mode paper calibrates nothing: the noise is that of a representation.
+  if (a.given.Has("privacy.noise_multiplier") && r.training.dp_fp.mode == DpFpMode::kPaper) {
+    r.training.dp_fp.noise_multiplier = *r.goal.noise_multiplier;
+    r.goal.epsilon = of_recipe.epsilon, r.goal.noise_multiplier = of_recipe.noise_multiplier;
   }
-  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
-  if (a.noise_multiplier && r.options.dp_fp.mode == DpFpMode::kPaper) {
-    r.options.dp_fp.noise_multiplier = *a.noise_multiplier;
-  } else if (a.noise_multiplier) {
-    r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
-  }
-  // If --delta replaces the recipe's delta, the recipe's permission for its own delta does not apply.
-  if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
-  if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
-  if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
-  if (a.seed) r.seed = *a.seed;
-  if (!a.text_column.empty()) r.text_column = a.text_column;
-  if (!a.label_column.empty()) r.label_column = a.label_column;
-  if (a.expected_batch) r.options.expected_batch = *a.expected_batch;
-  if (a.num_records_public) r.options.num_records_public = *a.num_records_public;
-  if (a.learning_rate) r.options.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
-  r.options.num_threads = a.threads;
-  if (a.recompute_blocks) r.options.recompute_blocks = true;
-  r.options.privacy.reproducible_seed = a.reproducible_noise_seed;
+  if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
+  r.training.num_threads = a.threads;
+  r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
   return OkStatus();
 }
 
@@ -110,11 +96,11 @@ class ClassifyTrainCommand {
   Status Run() {
     WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
-    if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.options) ? CheckPaper() : CheckOrdinary());
+    if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.training) ? CheckPaper() : CheckOrdinary());
     // Class names that the model file would refuse are found before anything is spent.
     WISP_RETURN_IF_ERROR(CheckClassNames(a_.recipe, recipe_.classes));
     WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
-    recipe_.options.device = device_.device;
+    recipe_.training.device = device_.device;
     // Outputs are checked before anything is spent. A base may be replaced by the model that is fine-tuned from it.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
     WISP_RETURN_IF_ERROR(CheckApart({"--ledger", a_.ledger}, {"--data", a_.data}));
@@ -136,13 +122,10 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(Begin());
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
-    TrainingJob job{.records = records_,
-                    .architecture = architecture_,
-                    .start_weights = start_weights_,
-                    .training = recipe_.options,
-                    .epochs = recipe_.epochs,
-                    .goal = recipe_.goal,
-                    .head_share = recipe_.head_share};
+    TrainingJob job = JobOf(recipe_);
+    job.records = records_;
+    job.architecture = architecture_;
+    job.start_weights = start_weights_;
     job.training.cut_to = a_.max_length.value_or(0);
     job.training.classes_hash = HashOfClasses(recipe_.classes);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
@@ -174,12 +157,7 @@ class ClassifyTrainCommand {
   }
 
  private:
-  const char* MethodName() const {
-    const auto* named = std::find_if(std::begin(kClassifyMethods), std::end(kClassifyMethods),
-                                     [&](const auto& method) { return recipe_.options.method == method.second; });
-    return named == std::end(kClassifyMethods) ? "" : named->first;
-  }
-  bool is_private() const { return IsPrivate(recipe_.options); }
+  bool is_private() const { return IsPrivate(recipe_.training); }
   std::string Described(const JobResult& r) const {
     if (r.options.method == Method::kDpFp) return DescribeDpFp(architecture_, r.options, r.num_steps);
     return std::string("method ") + wisp::NameOf(r.options.method) +
@@ -190,7 +168,10 @@ class ClassifyTrainCommand {
   const std::string& Dataset() const { return dataset_; }
 
   Status CheckOrdinary() const {
-    const char* asked = !a_.ledger.empty() ? "--ledger" : a_.budget ? "--budget" : a_.epsilon ? "--epsilon" : nullptr;
+    const char* asked = !a_.ledger.empty()                ? "--ledger"
+                        : a_.budget                       ? "--budget"
+                        : a_.given.Has("privacy.epsilon") ? "--epsilon"
+                                                          : nullptr;
     if (asked == nullptr) return OkStatus();
     return PrivacyRefused(asked, " does not go with the method ordinary: it has no guarantee and charges nothing");
   }
@@ -198,12 +179,12 @@ class ClassifyTrainCommand {
   // A mode without a guarantee refuses every option that concerns one.
   Status CheckPaper() const {
     const PrivacyGoal& goal = recipe_.goal;
-    const char* asked = !a_.ledger.empty() ? "--ledger"
-                        : a_.budget        ? "--budget"
-                        : a_.epsilon       ? "--epsilon"
-                        : a_.delta         ? "--delta"
-                        : a_.planned_runs  ? "--planned-runs"
-                                           : nullptr;
+    const char* asked = !a_.ledger.empty()                ? "--ledger"
+                        : a_.budget                       ? "--budget"
+                        : a_.given.Has("privacy.epsilon") ? "--epsilon"
+                        : a_.given.Has("privacy.delta")   ? "--delta"
+                        : a_.planned_runs                 ? "--planned-runs"
+                                                          : nullptr;
     if (asked != nullptr)
       return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ",
                             WhyPaperHasNoGuarantee());
@@ -223,7 +204,7 @@ class ClassifyTrainCommand {
     // A private run is not refused for the content of its records. Its starter gets a warning, here on the device.
     if (!order.ok() && !is_private()) return order;
     if (!order.ok()) Warn(order.message() + " (local only)");
-    if (is_private()) SayIfOtherNumber(texts.texts.size(), recipe_.options.num_records_public);
+    if (is_private()) SayIfOtherNumber(texts.texts.size(), recipe_.training.num_records_public);
     WISP_RETURN_IF_ERROR(Tokenise(texts));
     records_ = RecordsOf(sequences_);
     if (records_.empty()) WarnOfNoRecord();
@@ -244,7 +225,7 @@ class ClassifyTrainCommand {
     }
     WISP_ASSIGN_OR_RETURN(const std::vector<std::string> words, Tokens(texts));
     WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), words));
-    recipe_.encoder.num_items = static_cast<uint32_t>(words.size());
+    recipe_.architecture.num_items = static_cast<uint32_t>(words.size());
     WISP_ASSIGN_OR_RETURN(sequences_, data::Encode(texts, vocabulary_, options));
     return OkStatus();
   }
@@ -253,7 +234,7 @@ class ClassifyTrainCommand {
   // nothing.
   Status CheckMaxLength() const {
     if (!a_.max_length) return OkStatus();
-    const uint32_t most = recipe_.encoder.max_length;
+    const uint32_t most = recipe_.architecture.max_length;
     if (brings_tokenizer()) {
       WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(*base()));
       return tokens.CheckRoom("--max-length", *a_.max_length, most);
@@ -277,7 +258,7 @@ class ClassifyTrainCommand {
 
   bool brings_tokenizer() const { return base() != nullptr && !base()->tokenizer().empty(); }
   // The most tokens of a text in training. Fewer tokens than the model reads take less time and memory.
-  uint32_t MaxLength() const { return a_.max_length.value_or(recipe_.encoder.max_length); }
+  uint32_t MaxLength() const { return a_.max_length.value_or(recipe_.architecture.max_length); }
 
   // The specification of the adapter of --adapter, which is trained further.
   std::optional<AdapterSpec> OwnAdapter() const {
@@ -295,7 +276,7 @@ class ClassifyTrainCommand {
     if (base_->is_classifier()) recipe_.letters = LettersOf(base_->classifier().tokenizer);
     if (!brings_tokenizer() && !base()->has_item_keys())
       return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
-    recipe_.encoder = base()->architecture();
+    recipe_.architecture = base()->architecture();
     return OkStatus();
   }
 
@@ -308,7 +289,7 @@ class ClassifyTrainCommand {
   Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
     if (base() != nullptr) return ItemKeys(*base());
     if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
-    if (recipe_.catalogue_public) return data::TokensOf(texts, recipe_.letters, is_private());
+    if (recipe_.catalogue == RunSpec::Catalogue::kPublic) return data::TokensOf(texts, recipe_.letters, is_private());
     return PrivacyRefused(
         "the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model "
         "with --base, "
@@ -320,17 +301,17 @@ class ClassifyTrainCommand {
       WISP_ASSIGN_OR_RETURN(architecture_,
                             ClassifierOver(*base(), static_cast<uint32_t>(recipe_.classes.size()), recipe_.adapter));
       StartBesideBase start =
-          StartBeside(*base(), architecture_, recipe_.options, recipe_.initialisation, recipe_.seed);
-      recipe_.options.base = start.base;
+          StartBeside(*base(), architecture_, recipe_.training, recipe_.initialisation, recipe_.training.seed);
+      recipe_.training.base = start.base;
       start_weights_ = std::move(start.held);
       return OkStatus();
     }
     if (recipe_.adapter)
       return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
-    architecture_ = WithClasses(recipe_.encoder, static_cast<uint32_t>(recipe_.classes.size()));
+    architecture_ = WithClasses(recipe_.architecture, static_cast<uint32_t>(recipe_.classes.size()));
     WISP_RETURN_IF_ERROR(Validate(architecture_));
     start_weights_.resize(FlatSize(ParametersOf(architecture_)));
-    auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
+    auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);
     return OkStatus();
   }
@@ -344,7 +325,7 @@ class ClassifyTrainCommand {
                         .run = Name() + " " + Timestamp(),
                         .tuning = recipe_.uncharged_tuning};
     if (is_private()) {
-      SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
+      SayIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
       const auto record = privacy::RecordSpec::OfTexts(recipe_.unit, privacy::RecordSpec::kLabelledText);
       WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, record, recipe_.unit_chosen));
     }
@@ -390,13 +371,13 @@ class ClassifyTrainCommand {
         "wisp: warning: the head names '%s' even at the mean of every other class, as these were released: the class "
         "prior decides, not what texts say. A recipe's effective_dimensions, here %s, is how many directions "
         "of the %u the vectors of texts vary in; pre-trained encoders need some tens or more\n",
-        OneLine(recipe_.classes[named]).c_str(), privacy::ShortText(recipe_.options.dp_fp.effective_dimensions).c_str(),
-        architecture_.width);
+        OneLine(recipe_.classes[named]).c_str(),
+        privacy::ShortText(recipe_.training.dp_fp.effective_dimensions).c_str(), architecture_.width);
   }
 
   void Print(const JobResult& r) {
     Json j = {{"model", a_.out},
-              {"method", MethodName()},
+              {"method", wisp::NameOf(recipe_.training.method)},
               {"mode", ToText(r.options.dp_fp.mode)},
               {"records", records_.size()},
               {"tokens", architecture_.num_items},
@@ -445,7 +426,7 @@ class ClassifyTrainCommand {
   const ClassifyTrainArguments& a_;
   OutputFormat format_;
   OpenedDevice device_;
-  ClassifyRecipe recipe_;
+  RunSpec recipe_;
   std::string dataset_;
   std::optional<ModelFile> base_;
   std::optional<FineTune> fine_tune_;

@@ -13,7 +13,6 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/text_tokens.h"
 
@@ -115,7 +114,7 @@ Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
 
 // Finds the noise for the recipe's epsilon as a run that continues the model does. The bias is kept, so that a
 // histogram is paid for only if it selects rows. Without a goal or records, it fills in nothing.
-Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, TrainingOptions& o) {
+Status FillInNoiseOf(const RunSpec& recipe, const Architecture& architecture, TrainingOptions& o) {
   if (!IsAdaptive(o.method) || o.privacy.noise_multiplier > 0 || !recipe.goal.epsilon || o.num_records_public == 0)
     return OkStatus();
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe.goal, o.num_records_public));
@@ -143,7 +142,7 @@ Result<std::optional<AdapterSpec>> AdapterOf(const InspectArguments& a, const Mo
 }
 
 // Applies the options for texts, as `wisp train` reads them.
-Status OverrideText(const InspectArguments& a, const ModelFile& model, const Recipe& recipe, TrainingOptions& o) {
+Status OverrideText(const InspectArguments& a, const ModelFile& model, const RunSpec& recipe, TrainingOptions& o) {
   if (recipe.text) o.cut_to = recipe.text->max_length;
   if (a.trains.empty() && !a.max_length) return OkStatus();
   if (!recipe.text && model.tokenizer().empty()) {
@@ -165,7 +164,7 @@ Status OverrideText(const InspectArguments& a, const ModelFile& model, const Rec
 Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
   Architecture architecture = model.architecture();
   TrainingOptions options;
-  Recipe recipe;
+  RunSpec recipe;
   uint32_t num_rows = a.rows.value_or(0);
   if (!a.recipe.empty()) {
     WISP_ASSIGN_OR_RETURN(recipe, ReadRecipe(a.recipe));
@@ -253,8 +252,7 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
 }
 
 // Returns the architecture that `wisp classify train` makes of an encoder or a classifier.
-Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe,
-                           const std::optional<AdapterSpec>& adapter) {
+Architecture TrainedBeside(const ModelFile& base, const RunSpec& recipe, const std::optional<AdapterSpec>& adapter) {
   Architecture a = base.architecture();
   if (!base.is_classifier()) a = WithClasses(a, static_cast<uint32_t>(recipe.classes.size()));
   if (!adapter || a.adapter) return a;
@@ -293,34 +291,34 @@ Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
         "--threads, --batch, --lora, --adapter, --trains, --max-length and --recompute-blocks; leave "
         "out --method, --rank, --rows, --noise-multiplier and --backend");
   }
-  WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
-  recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadClassifyRecipe(a.recipe));
+  recipe.training.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
-  recipe.options.device = device.device;
-  if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
-  if (a.num_records_public) recipe.options.num_records_public = *a.num_records_public;
-  const uint32_t records = NumRecordsPublic(a, recipe.options.num_records_public);
+  recipe.training.device = device.device;
+  if (a.expected_batch) recipe.training.expected_batch = *a.expected_batch;
+  if (a.num_records_public) recipe.training.num_records_public = *a.num_records_public;
+  const uint32_t records = NumRecordsPublic(a, recipe.training.num_records_public);
   if (records == 0)
     return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
-  const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
-  if (recipe.options.expected_batch > known) {
-    return InvalidArgument("`expected_batch` is ", recipe.options.expected_batch, ", more than the ", known,
+  const uint32_t known = recipe.training.num_records_public != 0 ? recipe.training.num_records_public : records;
+  if (recipe.training.expected_batch > known) {
+    return InvalidArgument("`expected_batch` is ", recipe.training.expected_batch, ", more than the ", known,
                            " records; allowed are 1 to ", known);
   }
-  WISP_RETURN_IF_ERROR(OverrideClassifier(a, file, recipe.options));
+  WISP_RETURN_IF_ERROR(OverrideClassifier(a, file, recipe.training));
   WISP_ASSIGN_OR_RETURN(const auto adapter, AdapterOf(a, file, recipe.adapter));
   const Architecture architecture = TrainedBeside(file, recipe, adapter);
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  if (a.recompute_blocks) recipe.options.recompute_blocks = true;
-  recipe.options.base = BaseBeside(file, architecture, recipe.options);
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(architecture, records, recipe.options));
+  if (a.recompute_blocks) recipe.training.recompute_blocks = true;
+  recipe.training.base = BaseBeside(file, architecture, recipe.training);
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(architecture, records, recipe.training));
   Json j = MemoryJson(m, false);
-  if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.options.expected_batch;
+  if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.training.expected_batch;
   if (m.records_at_most > 0) j["records_at_most"] = m.records_at_most;
-  j.update({{"mode", recipe.options.method == Method::kDpFp ? ToText(recipe.options.dp_fp.mode)
-                                                            : NameOf(recipe.options.method)},
+  j.update({{"mode", recipe.training.method == Method::kDpFp ? ToText(recipe.training.dp_fp.mode)
+                                                             : NameOf(recipe.training.method)},
             {"recipe", a.recipe},
-            {"threads", recipe.options.num_threads},
+            {"threads", recipe.training.num_threads},
             {"records", records},
             {"num_records_public", known}});
   return j;

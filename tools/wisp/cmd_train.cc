@@ -24,7 +24,7 @@ namespace {
 // One training command from start to end.
 class TrainCommand {
  public:
-  TrainCommand(const TrainArguments& arguments, OutputFormat format, Recipe recipe)
+  TrainCommand(const TrainArguments& arguments, OutputFormat format, RunSpec recipe)
       : a_(arguments), format_(format), run_("train", arguments, std::move(recipe)) {}
 
   Status Run() {
@@ -114,13 +114,13 @@ class TrainCommand {
   const TrainArguments& a_;
   OutputFormat format_;
   TrainingRun run_;
-  const Recipe& recipe_ = run_.recipe();
+  const RunSpec& recipe_ = run_.recipe();
 };
 
 }  // namespace
 
 Status Train(const TrainArguments& arguments, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(arguments));
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, RecipeOf(arguments));
   WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
   // Outputs that cannot be written are found before anything is spent.
   const TrainArguments& a = arguments;
@@ -156,8 +156,8 @@ ProvenanceEntry RandomStart(const NewArguments& a) {
 }
 
 // The items of the data become part of the file: nothing protects a user who is the only one with an item.
-Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
-  if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
+Status CheckPublicItems(const NewArguments& a, const RunSpec& recipe) {
+  if (a.catalogue != "public" && recipe.catalogue != RunSpec::Catalogue::kPublic) {
     return PrivacyRefused("the model would list the items of ", a.data.path,
                           "; an item that only one user has tells what that user did: declare the list of "
                           "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model "
@@ -167,7 +167,7 @@ Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
 }
 
 Status New(const NewArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadRecipe(a.recipe));
   if (recipe.text)
     return Unsupported(a.recipe, ": it is a recipe of texts, whose model gets a tokenizer: wisp train makes one");
   WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out},

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/core/text.h"
+#include "runtime/train/run/run_spec.h"
 #include "tools/wisp/option_names.h"
 #include "tools/wisp/options.h"
 #include "tools/wisp/recipe/known_words.h"
@@ -92,25 +93,22 @@ class CommandLine final : public ProgramCommands {
                   "The data set's privacy ledger; required for private training, made if absent");
     AddAnchor(c, train_.anchor);
     AddOptional(c, "--budget", train_.budget, "From now on, limit the total epsilon of the ledger to this");
-    AddOptional(c, "--epsilon", train_.epsilon, "Privacy target of this run, in place of the recipe's");
-    AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
-    AddOptional(c, "--delta", train_.delta,
-                "In place of the recipe's; without a recipe 1 / (2 --num-records-public), 0.001 at most");
-    AddOptional(c, "--num-records-public", train_.num_records_public,
-                "Number of users, or texts, that anybody may know, in place of the recipe's");
+    const auto add = [&](const char* path, const char* note = "") {
+      AddField(c, train_.given, path, RunKind::kEvents, note);
+    };
+    add("privacy.epsilon");
+    add("privacy.noise_multiplier");
+    add("privacy.delta", "; without a recipe 1 / (2 --num-records-public), 0.001 at most");
+    add("training.num_records_public");
     c->add_option("--method", train_.method,
                   "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the noise variance in the weights");
-    AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's; without a recipe 3");
-    AddOptional(c, "--batch", train_.expected_batch,
-                "Expected batch, in place of the recipe's, or 256; without a recipe 64. At most --num-records-public");
-    AddOptional(c, "--rows", train_.rows,
-                "fest and adafest+: how many rows of the item table to train, in place of the recipe's");
-    AddOptional(c, "--histogram-noise", train_.histogram_noise,
-                "Noise of the charged popularity histogram, in records; in place of the recipe's");
-    AddOptional(c, "--learning-rate", train_.learning_rate,
-                "In place of the recipe's, or 0.001; without a recipe 0.0002");
-    AddOptional(c, "--seed", train_.seed, "Seed of weights, shuffling and dropout, in place of the recipe's, or 1");
+    add("training.epochs");
+    add("training.expected_batch", ". At most --num-records-public");
+    add("training.sparse.rows");
+    add("privacy.histogram_noise");
+    add("training.optimizer.learning_rate");
+    add("training.seed");
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed,
                 "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--checkpoint", train_.checkpoint,
@@ -127,8 +125,7 @@ class CommandLine final : public ProgramCommands {
                 "Declare that a data set with this name in the provenance of --model is other data");
     AddRepeated(c, "--public-dataset", train_.public_datasets,
                 "Label of a data set in the provenance of --model that is public; may be repeated");
-    c->add_option("--uncharged-tuning", train_.uncharged_tuning,
-                  "Choices that were made by looking at the same data without a charge, in words for the statement");
+    add("privacy.uncharged_tuning");
     c->add_option("--allow-large-delta", train_.allow_large_delta,
                   "yes: accept a delta up to 1 / records, as papers do; not with ten records or fewer")
         ->check(OneOf({"yes"}));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "tools/wisp/given_fields.h"
 
 namespace wisp {
 enum class Backend;
@@ -48,19 +49,19 @@ struct DeviceArguments {
 };
 
 struct TrainArguments {
-  std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
-      uncharged_tuning;
-  std::string texts, record, tokenizer, trains;  // for a decoder that learns texts
-  std::optional<uint32_t> lora, max_length;      // for a decoder that learns texts
+  GivenFields given;  // in place of the recipe's
+  std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
+  std::string texts, tokenizer, trains;  // for a decoder that learns texts
+  std::optional<uint32_t> lora;          // for a decoder that learns texts
   AnchorArguments anchor;
   DeviceArguments device;
   DataArguments data;
-  std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
-  std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
-  std::optional<uint32_t> num_records_public, expected_batch, rows, planned_runs;
+  std::optional<double> budget;
+  std::optional<uint64_t> reproducible_noise_seed, checkpoint_every;
+  std::optional<uint32_t> planned_runs;
   std::string method;
   std::vector<std::string> public_datasets;
-  bool re_attention = false, other_data = false, recompute_blocks = false;
+  bool re_attention = false, other_data = false;
   uint32_t threads = 0;
 };
 
@@ -162,15 +163,16 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", text_column, label_column, method, mode, trains, base, adapter,
-                                 vocabulary, ledger, dataset, checkpoint, uncharged_tuning;
+  GivenFields given;  // in place of the recipe's
+  std::string recipe, data, out, format = "auto", method, mode, trains, base, adapter, vocabulary, ledger, dataset,
+                                 checkpoint;
   AnchorArguments anchor;
   DeviceArguments device;
-  std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
-  std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
-  std::optional<uint32_t> num_records_public, expected_batch, planned_runs, lora, max_length;
+  std::optional<double> budget;
+  std::optional<uint64_t> reproducible_noise_seed, checkpoint_every;
+  std::optional<uint32_t> planned_runs, lora, max_length;
   std::vector<std::string> public_datasets;
-  bool other_data = false, recompute_blocks = false;
+  bool other_data = false;
   uint32_t threads = 0;
 };
 

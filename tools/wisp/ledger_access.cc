@@ -110,7 +110,7 @@ privacy::RecordSpec::Source SourceOf(const DataArguments& data) {
           .table = data.table};
 }
 
-Result<privacy::RecordSpec> RecordOf(const Recipe& recipe, const DataArguments& data) {
+Result<privacy::RecordSpec> RecordOf(const RunSpec& recipe, const DataArguments& data) {
   if (recipe.text) return privacy::RecordSpec::OfTexts(recipe.unit, data::ToText(recipe.text->unit));
   return RecordOfEvents({.unit = recipe.unit,
                          .session_gap = recipe.session_gap,

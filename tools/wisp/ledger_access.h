@@ -50,7 +50,7 @@ Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a
 // Returns the source from which the program reads those events.
 privacy::RecordSpec::Source SourceOf(const DataArguments& data);
 // Returns what one record is in a run of that recipe: of texts, or of the events of `data`.
-Result<privacy::RecordSpec> RecordOf(const Recipe& recipe, const DataArguments& data);
+Result<privacy::RecordSpec> RecordOf(const RunSpec& recipe, const DataArguments& data);
 
 }  // namespace wisp::tools
 

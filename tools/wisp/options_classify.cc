@@ -1,4 +1,5 @@
 // The options of `wisp classify`.
+#include "runtime/train/run/run_spec.h"
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
@@ -14,8 +15,11 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
       ->required();
   c->add_option("--out", a.out, "Classifier file to write")->required();
   AddLabelled(c, a.data, a.format);
-  c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
-  c->add_option("--label-column", a.label_column, "Name of the column of labels, in place of the recipe's");
+  const auto add = [&](const char* path, const char* note = "") {
+    AddField(c, a.given, path, RunKind::kClasses, note);
+  };
+  add("data.text_column");
+  add("data.label_column");
   c->add_option("--method", a.method, "dp-fp, phantom, rgp or ordinary, in place of the recipe's");
   c->add_option("--mode", a.mode, "Mode of dp-fp: aggregate, clipped or paper, in place of the recipe's");
   c->add_option("--trains", a.trains, "all, blocks (no tables) or head, in place of the recipe's");
@@ -23,9 +27,8 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
       ->check(Within(1, 8192));
   AddOptional(c, "--max-length", a.max_length,
               "Most tokens of a text that training reads; default: as many as the model reads");
-  c->add_flag(
-      "--recompute-blocks", a.recompute_blocks,
-      "Keep only the input of each block and recompute the rest: less memory for long texts, more time. Short texts,\n"
+  add("training.recompute_blocks",
+      ". Short texts,\n"
       "such as single sentences, take several times as long (docs/memory.md)");
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--adapter", a.adapter, "Start from --base and this adapter, which is trained further");
@@ -33,17 +36,14 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required for private methods, made if absent");
   AddAnchor(c, a.anchor);
   AddOptional(c, "--budget", a.budget, "From now on, limit the total epsilon of the ledger to this");
-  AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
-  AddOptional(c, "--noise-multiplier", a.noise_multiplier,
-              "This noise instead of a target, for the releases or for mode paper");
-  AddOptional(c, "--delta", a.delta, "In place of the recipe's");
-  AddOptional(c, "--num-records-public", a.num_records_public,
-              "Number of texts that anybody may know, in place of the recipe's");
-  AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
-  AddOptional(c, "--batch", a.expected_batch,
-              "Expected batch, in place of the recipe's, or 32; at most --num-records-public");
-  AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's, or 0.001");
-  AddOptional(c, "--seed", a.seed, "Seed of fresh weights, in place of the recipe's, or 1");
+  add("privacy.epsilon");
+  add("privacy.noise_multiplier", ". In mode paper: dp_fp.paper.noise_multiplier");
+  add("privacy.delta");
+  add("training.num_records_public");
+  add("training.epochs");
+  add("training.expected_batch", ". At most --num-records-public");
+  add("training.optimizer.learning_rate");
+  add("training.seed");
   AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed,
               "Seed of repeatable noise: for experiments, NO guarantee");
   c->add_option("--checkpoint", a.checkpoint,
@@ -58,8 +58,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
               "Declare that a data set with this name in the provenance of --base is other data");
   AddRepeated(c, "--public-dataset", a.public_datasets,
               "Label of a data set in the provenance of --base that is public; may be repeated");
-  c->add_option("--uncharged-tuning", a.uncharged_tuning,
-                "Choices that were made by looking at the same data without a charge, in words for the statement");
+  add("privacy.uncharged_tuning");
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
   AddDevice(c, a.device);
   chosen.OnCall(c, ClassifyTrain, a);

@@ -1,5 +1,6 @@
 // The options of commands that read or write texts: `wisp generate`, and the text options of `train` and `evaluate`.
 #include "runtime/inference/text_batch.h"
+#include "runtime/train/run/run_spec.h"
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
@@ -44,21 +45,19 @@ void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
 
 void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   c->add_option("--texts", a.texts, "File of texts that a decoder learns, in place of --data (docs/texts.md)");
-  c->add_option("--record", a.record,
-                "What one record is, which is the protected unit: line, paragraph (between blank lines), or chunk:N,\n"
-                "pieces of N bytes of one long text, which protect no person; in place of the recipe's, or line");
-  AddOptional(c, "--max-length", a.max_length,
-              "Positions that are read of each text; the rest is left out. Default: as many as the model has");
+  AddField(c, a.given, "text.record", RunKind::kTexts,
+           ". line, paragraph (between blank lines), or chunk:N,\n"
+           "pieces of N bytes of one long text, which protect no person");
+  AddField(c, a.given, "text.max_length", RunKind::kTexts);
   c->add_option("--tokenizer", a.tokenizer,
                 "For fresh weights: a tokenizer.json, a folder with one, or bytes (every byte is a token); public");
   c->add_option("--trains", a.trains, "For a decoder: all, or blocks (all but the tables of tokens and positions)");
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank with --model, in a file of its own; in place of the recipe's rank")
       ->check(Within(1, 8192));
-  c->add_flag(
-      "--recompute-blocks", a.recompute_blocks,
-      "Keep only the input of each block and recompute the rest: less memory for long texts, more time. Short texts,\n"
-      "such as single sentences, take several times as long (docs/memory.md)");
+  AddField(c, a.given, "training.recompute_blocks", RunKind::kTexts,
+           ". Short texts,\n"
+           "such as single sentences, take several times as long (docs/memory.md)");
 }
 
 void AddEvaluateTexts(CLI::App* c, EvaluateArguments& a) {

@@ -17,36 +17,24 @@ namespace wisp::tools {
 namespace {
 
 // Applies options that only texts have. CheckOptions has checked them.
-void OverrideText(const TrainArguments& a, Recipe& r) {
-  if (const auto unit = data::ParseTextUnit("--record", a.record); unit.ok()) r.text->unit = *unit;
-  if (a.max_length) r.text->max_length = *a.max_length;
+void OverrideText(const TrainArguments& a, RunSpec& r) {
+  if (const auto unit = data::ParseTextUnit("--record", r.text->record); unit.ok()) r.text->unit = *unit;
   if (!a.trains.empty()) r.training.trained_part = a.trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kAll;
   if (!r.unit_chosen) r.unit = privacy::PrivacyUnit::kInteraction;
   const uint32_t records = r.training.num_records_public;
   // This delta is within the bounds of CheckPrivacyGoal.
-  if (a.recipe.empty() && !a.delta && records > 0)
+  if (a.recipe.empty() && !a.given.Has("privacy.delta") && records > 0)
     r.goal.delta = records <= 10 ? 1e-5 : std::min(1.0 / (2.0 * records), 1e-3);
 }
 
-void Override(const TrainArguments& a, Recipe& r) {
-  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
-  if (a.noise_multiplier) r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
-  // If --delta replaces the recipe's delta, the recipe's permission for its own delta does not apply.
-  if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
-  if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
-  if (a.seed) r.training.seed = *a.seed;
-  if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
-  if (a.rows) r.rows.count = *a.rows;
-  if (a.histogram_noise) r.histogram_noise = *a.histogram_noise;
-  if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
-  if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
+Status Override(const TrainArguments& a, RunSpec& r) {
+  WISP_RETURN_IF_ERROR(a.given.Apply(r));
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
-  if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
   if (r.text) OverrideText(a, r);
-  if (a.recompute_blocks) r.training.recompute_blocks = true;
   r.training.num_threads = a.threads;
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
+  return OverrideMethod(a.method, r.training);
 }
 
 // A missing key has its default: all blocks equal, or the default of a switch.
@@ -56,7 +44,7 @@ std::string Said(const nlohmann::ordered_json::const_iterator& found, const nloh
 
 // A recipe describes the model that it makes. With --model there is one already, and its own architecture is trained.
 // So this says which values of the recipe are ignored.
-void SayIfOther(const Recipe& recipe, const Architecture& base) {
+void SayIfOther(const RunSpec& recipe, const Architecture& base) {
   const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
   std::string others;
   for (const std::string& key : recipe.names_architecture) {
@@ -94,10 +82,10 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   return InvalidArgument("--method is '", method, "', allowed are ", kAllowedMethods);
 }
 
-Result<Recipe> RecipeOf(const TrainArguments& a) {
+Result<RunSpec> RecipeOf(const TrainArguments& a) {
   if (!a.recipe.empty()) {
-    WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
-    if (!recipe.text && !a.texts.empty()) recipe.text = TextRecipe();
+    WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadRecipe(a.recipe));
+    if (!recipe.text && !a.texts.empty()) recipe.text = TextSpec();
     return recipe;
   }
   if (a.texts.empty()) return InvalidArgument("--recipe is required");
@@ -105,26 +93,26 @@ Result<Recipe> RecipeOf(const TrainArguments& a) {
     return InvalidArgument(
         "without --recipe, which says what the model is to be, texts fine-tune one: name it, --model");
   if (a.method.empty()) return InvalidArgument("without --recipe the method must be named: --method ", kAllowedMethods);
-  return TextDefaults();
+  return DefaultsFor(RunKind::kTexts);
 }
 
 namespace {
 
 // Refuses options that only texts have for events, and the reverse.
-Status CheckTextOptions(const TrainArguments& a, const Recipe& recipe) {
+Status CheckTextOptions(const TrainArguments& a, const RunSpec& recipe, const RunSpec& given) {
   if (recipe.text) {
     if (!a.texts.empty() && !a.data.path.empty())
       return InvalidArgument("--texts and --data are both given, and either is the file of texts: choose one");
     if (a.texts.empty() && a.data.path.empty()) return InvalidArgument("--texts is required");
     if (!a.item_names.empty()) return InvalidArgument("--item-names is of items; texts have tokens");
-    if (!a.record.empty()) WISP_RETURN_IF_ERROR(data::ParseTextUnit("--record", a.record).status());
+    if (a.given.Has("text.record")) WISP_RETURN_IF_ERROR(data::ParseTextUnit("--record", given.text->record).status());
     if (a.trains.empty() || a.trains == "all" || a.trains == "blocks") return OkStatus();
     return InvalidArgument("--trains is '", a.trains, "', allowed are all and blocks",
                            (a.trains == "head" ? ": a decoder's head is its table of tokens" : ""));
   }
   for (const auto& [option, given] :
-       {std::pair{"--record", !a.record.empty()}, std::pair{"--tokenizer", !a.tokenizer.empty()},
-        std::pair{"--trains", !a.trains.empty()}, std::pair{"--max-length", a.max_length.has_value()}}) {
+       {std::pair{"--record", a.given.Has("text.record")}, std::pair{"--tokenizer", !a.tokenizer.empty()},
+        std::pair{"--trains", !a.trains.empty()}, std::pair{"--max-length", a.given.Has("text.max_length")}}) {
     if (given) return InvalidArgument(option, " is of texts: give them with --texts, or name a recipe of texts");
   }
   return a.data.path.empty() ? InvalidArgument("--data is required") : OkStatus();
@@ -132,32 +120,31 @@ Status CheckTextOptions(const TrainArguments& a, const Recipe& recipe) {
 
 }  // namespace
 
-Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
-  TrainingOptions training = recipe.training;
-  WISP_RETURN_IF_ERROR(OverrideMethod(a.method, training));
-  const Method method = training.method;
-  WISP_RETURN_IF_ERROR(CheckTextOptions(a, recipe));
+Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
+  RunSpec given = recipe;
+  if (!given.text) given.text.emplace();  // of events, options of texts are refused below
+  WISP_RETURN_IF_ERROR(a.given.Apply(given));
+  WISP_RETURN_IF_ERROR(OverrideMethod(a.method, given.training));
+  const Method method = given.training.method;
+  WISP_RETURN_IF_ERROR(CheckTextOptions(a, recipe, given));
   WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
   if (!a.adapter.empty() && a.model.empty())
     return InvalidArgument("--adapter is given without --model, the model that it was trained beside");
-  if (a.epsilon && a.noise_multiplier)
-    return InvalidArgument(
-        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
-  if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
-    return InvalidArgument("--histogram-noise is ", Fixed(*a.histogram_noise, 6), ", allowed is above 0 to 100000");
-  }
-  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()},
-                                                     {"--noise-multiplier", a.noise_multiplier.has_value()},
+  WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
+  if (a.given.Has("privacy.histogram_noise") && given.histogram_noise == 0)
+    return InvalidArgument("--histogram-noise is 0, allowed is above 0 to 100000");
+  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.given.Has("privacy.epsilon")},
+                                                     {"--noise-multiplier", a.given.Has("privacy.noise_multiplier")},
                                                      {"--ledger", !a.ledger.empty()},
                                                      {"--budget", a.budget.has_value()},
-                                                     {"--rows", a.rows.has_value()},
+                                                     {"--rows", a.given.Has("training.sparse.rows")},
                                                      {"--re-attention", a.re_attention},
-                                                     {"--histogram-noise", a.histogram_noise.has_value()},
+                                                     {"--histogram-noise", a.given.Has("privacy.histogram_noise")},
                                                      {"--planned-runs", a.planned_runs.has_value()},
                                                      {"--privacy-json", !a.privacy_json.empty()},
-                                                     {"--uncharged-tuning", !a.uncharged_tuning.empty()},
+                                                     {"--uncharged-tuning", a.given.Has("privacy.uncharged_tuning")},
                                                      {"--reproducible-noise", a.reproducible_noise_seed.has_value()},
-                                                     {"--delta", a.delta.has_value()}};
+                                                     {"--delta", a.given.Has("privacy.delta")}};
   for (const auto& [option, given] : of_private) {
     if (!given || method != Method::kOrdinary) continue;
     return InvalidArgument(
@@ -165,7 +152,7 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
         " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
         "adafest or adafest+, or leave it out");
   }
-  if (!a.rows || NamesRows(method)) return OkStatus();
+  if (!a.given.Has("training.sparse.rows") || NamesRows(method)) return OkStatus();
   return InvalidArgument("--rows is given, but the method is ", NameOf(method),
                          ", which selects none: choose --method fest or adafest+, or leave it out");
 }
@@ -202,8 +189,7 @@ Result<JobResult> TrainingRun::Run() {
 }
 
 Status TrainingRun::Read() {
-  Override(a_, recipe_);
-  WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
+  WISP_RETURN_IF_ERROR(Override(a_, recipe_));
   WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
   recipe_.training.device = device_.device;
   dataset_ = a_.dataset.empty() ? FileName(DataPath()) : a_.dataset;
@@ -249,7 +235,7 @@ Status TrainingRun::ReadTexts() {
                         base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
   recipe_.architecture.num_items = static_cast<uint32_t>(tokenizer.size());  // for fresh weights
   const uint32_t most = (base_ ? base_->architecture() : recipe_.architecture).max_length;
-  if (recipe_.text->max_length > most || a_.max_length == 0u)
+  if (recipe_.text->max_length > most)
     return InvalidArgument("--max-length (in a recipe text.max_length) is ", recipe_.text->max_length,
                            ", allowed are 1 to ", most, ", the positions of the model");
   WISP_RETURN_IF_ERROR(Begin());
@@ -332,7 +318,7 @@ Status TrainingRun::CheckPublic() const {
                           ": one user could decide whether others' events stay; allowed is 1");
   }
   if (base_ || is_text()) return OkStatus();
-  if (recipe_.catalogue != Recipe::Catalogue::kPublic) {
+  if (recipe_.catalogue != RunSpec::Catalogue::kPublic) {
     return PrivacyRefused(
         "private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
         "or start from a model with --model");
@@ -413,16 +399,12 @@ Status TrainingRun::ChooseRows(TrainingJob& job) {
 }
 
 Result<TrainingJob> TrainingRun::MakeJob() {
-  TrainingJob job;
+  TrainingJob job = JobOf(recipe_);
   if (is_text()) {
     job.records = texts_.records;
   } else {
     job.sequences = &data_.sequences;
   }
-  job.hold_out = recipe_.hold_out;
-  job.architecture = recipe_.architecture;
-  job.initialisation = recipe_.initialisation;
-  job.training = recipe_.training;
   if (base_ && NumReadable(job.architecture, job.training) > 0) {
     StartBesideBase start = StartBeside(*base_, job.architecture, job.training, job.initialisation, job.training.seed);
     start_weights_ = std::move(start.held);
@@ -431,9 +413,6 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   } else if (base_) {
     job.start_weights = base_->AllWeights(start_weights_);
   }
-  if (is_text()) job.training.cut_to = recipe_.text->max_length;
-  job.epochs = recipe_.epochs;
-  job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
   job.checkpoint_every = a_.checkpoint_every.value_or(0);
   SayIfAllWarmup(job);

@@ -26,15 +26,15 @@
 namespace wisp::tools {
 
 // Reads the recipe that the arguments name; without one, returns TextDefaults for texts.
-Result<Recipe> RecipeOf(const TrainArguments& arguments);
+Result<RunSpec> RecipeOf(const TrainArguments& arguments);
 
 // Refuses options that do not concern the method or contradict each other, rather than ignoring them.
-Status CheckOptions(const TrainArguments& arguments, const Recipe& recipe);
+Status CheckOptions(const TrainArguments& arguments, const RunSpec& recipe);
 
 class TrainingRun {
  public:
   // `title` stands before the progress. `arguments` must outlive this object.
-  TrainingRun(std::string title, const TrainArguments& arguments, Recipe recipe)
+  TrainingRun(std::string title, const TrainArguments& arguments, RunSpec recipe)
       : title_(std::move(title)), a_(arguments), recipe_(std::move(recipe)) {}
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
@@ -50,7 +50,7 @@ class TrainingRun {
 
   // Valid after Run.
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
-  const Recipe& recipe() const { return recipe_; }  // with the arguments applied
+  const RunSpec& recipe() const { return recipe_; }  // with the arguments applied
   const data::Sequences& sequences() const { return data_.sequences; }
   const privacy::RecordSpec& record() const { return *record_; }
   bool is_text() const { return recipe_.text.has_value(); }
@@ -85,7 +85,7 @@ class TrainingRun {
   std::string title_, dataset_;
   OpenedDevice device_;
   const TrainArguments& a_;
-  Recipe recipe_;
+  RunSpec recipe_;
   std::optional<ModelFile> base_;
   std::optional<privacy::RecordSpec> record_;  // set by Begin
   std::optional<FineTune> fine_tune_;

@@ -72,8 +72,8 @@ struct TrainingJob {
   double histogram_noise = 0;
   // Read if training.method is kFest or kAdaFestPlus and training.sparse.rows is empty.
   RowSelection rows;
-  PrivacyGoal goal;         // read if training is private; empty in DP-FP's mode paper
-  double head_share = 0.3;  // share of the goal in DP-FP's mode clipped: GoalShare
+  PrivacyGoal goal;                            // read if training is private; empty in DP-FP's mode paper
+  double head_share = GoalShare().head_share;  // share of the goal in DP-FP's mode clipped: GoalShare
   // The number of runs like this one that are fixed before the first charge to the ledger, as its plan. `goal.epsilon`
   // is that of all of them together, by PLD, however they are spread and whatever they show. Give it with each of them;
   // a run that the plan has no room for is refused.

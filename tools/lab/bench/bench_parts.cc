@@ -47,7 +47,7 @@ BenchSubject OwnSubject(const BenchArguments& a) {
 Result<BenchSubject> BenchSubjectOf(const BenchArguments& a) {
   BenchSubject s = OwnSubject(a);
   if (!a.recipe.empty()) {
-    WISP_ASSIGN_OR_RETURN(const Recipe recipe, ReadRecipe(a.recipe));
+    WISP_ASSIGN_OR_RETURN(const RunSpec recipe, ReadRecipe(a.recipe));
     s.architecture = recipe.architecture;
     s.architecture.num_items = a.items;
     s.initialisation = recipe.initialisation;

@@ -13,15 +13,15 @@ namespace {
 
 constexpr uint32_t kSomeItems = 4096;  // if the table does not say how many
 
-Status CheckGuarantee(const Recipe& r) {
-  if (!r.text && r.catalogue != Recipe::Catalogue::kPublic)
+Status CheckGuarantee(const RunSpec& r) {
+  if (!r.text && r.catalogue != RunSpec::Catalogue::kPublic)
     return PrivacyRefused("a private method needs \"catalogue\": \"public\" under data");
   WISP_RETURN_IF_ERROR(CheckPublicCatalogue(r));
   if (r.training.num_records_public == 0) return PrivacyRefused("a private method needs training.num_records_public");
   return CheckPrivacyGoal(r.goal, r.training.num_records_public);
 }
 
-Status Check(const Reproduction& table, const Recipe& r) {
+Status Check(const Reproduction& table, const RunSpec& r) {
   TrainingOptions o = r.training;
   Architecture a = r.architecture;
   a.num_items = table.items > 0 ? table.items : std::max({kSomeItems, 2 * o.num_negatives, r.rows.count});

@@ -78,7 +78,7 @@ Status ReadCell(JsonSection& s, const nlohmann::json& base, ReproductionCell& ce
   nlohmann::json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);
   WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") recipe:", merged));
-  const std::optional<TextRecipe>& text = cell.recipe.text;
+  const std::optional<TextSpec>& text = cell.recipe.text;
   if (text ? text->hold_out_share == 0 : cell.recipe.hold_out == HoldOut::kNothing)
     return InvalidData(s.where(), " (", cell.Name(), "): its recipe holds nothing out to be tested on");
   cell.recipe_hash = RecipeHash(std::move(merged));

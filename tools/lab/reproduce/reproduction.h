@@ -32,7 +32,7 @@ struct ReproductionCell {
   };
   std::string row, column;
   Kind kind = Kind::kTrain;
-  Recipe recipe;      // base with overrides; for kTrain
+  RunSpec recipe;     // base with overrides; for kTrain
   BenchCell bench;    // for kBench
   DecodeCell decode;  // for kDecode
   // hash of the merged recipe's text without its seed, or of the settings; 16 hexadecimal digits

@@ -1,5 +1,6 @@
 #include "tools/wisp/recipe/recipe.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -8,156 +9,96 @@
 #include <sstream>
 #include <utility>
 
-#include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
 
-void ReadInitialisation(JsonSection& s, InitialisationOptions& o) {
-  s.Number("table_deviation", o.table_deviation, 0, 100);
-  s.Number("position_deviation", o.position_deviation, 0, 100);
-  s.Number("matrix_gain", o.matrix_gain, 0, 100);
-}
-
-void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
-  s.Choice<OptimizerKind>(
-      "kind", o.kind, {{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}});
-  s.Number("learning_rate", o.learning_rate, 1e-12, 1e3);
-  s.Number("beta1", o.beta1, 0, 0.999999);
-  s.Number("beta2", o.beta2, 0, 0.999999);
-  s.Number("epsilon", o.epsilon, 1e-20, 0.1);
-  s.Number("momentum", o.momentum, 0, 0.999999);
-  s.Number("weight_decay", o.weight_decay, 0, 0.999999);
-  s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
-  s.Choice<Decay>("decay", o.decay, {{"constant", Decay::kConstant}, {"linear", Decay::kLinear}});
-  s.Number("final_fraction", o.final_fraction, 0, 1);
-}
-
-void ReadDropout(JsonSection& s, DropoutRates& rates) {
-  s.Number("embedding", rates.embedding, 0, 0.99);
-  s.Number("attention", rates.attention, 0, 0.99);
-  s.Number("residual", rates.residual, 0, 0.99);
-}
-
-void ReadTrainedPart(JsonSection& s, TrainedPart& part) {
-  s.Choice<TrainedPart>("trains", part,
-                        {{"all", TrainedPart::kAll}, {"blocks", TrainedPart::kBlocks}, {"head", TrainedPart::kHead}});
-}
-
-void ReadClipping(JsonSection& s, PrivateTraining& p) {
-  s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
-  s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
-  s.Choice<NormForm>("norm_form", p.norm_form,
-                     {{"automatic", NormForm::kAutomatic},
-                      {"formed", NormForm::kFormed},
-                      {"gram", NormForm::kGram},
-                      {"integers", NormForm::kIntegers}});
-}
-
-void ReadRgp(JsonSection& s, RgpOptions& o) {
-  s.Number("rank", o.rank, 1, kMaxWidth);
-  s.Number("power_iterations", o.power_iterations, 1, 100);
-  s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
-  for (const auto& [key, value] : {std::pair{"item_tables", &o.item_tables}, std::pair{"positions", &o.positions},
-                                   std::pair{"matrices", &o.matrices}}) {
-    s.Choice<RgpTrain>(key, *value,
-                       {{"frozen", RgpTrain::kFrozen}, {"projected", RgpTrain::kProjected}, {"full", RgpTrain::kFull}});
-  }
-  s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
-}
-
 namespace {
 
-void ReadTraining(JsonSection& s, Recipe& r) {
-  TrainingOptions& o = r.training;
-  s.ChoiceOf<Method>("method", o.method, kMethodNames);
-  s.Choice<Sampling>("sampling", o.sampling, {{"poisson", Sampling::kPoisson}, {"shuffled", Sampling::kShuffled}});
-  s.Choice<LossWeighting>(
-      "loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
-  s.Number("epochs", r.epochs, 0, 1e6);
-  s.Number("steps", o.num_steps, 0, 1e12);
-  s.Number("expected_batch", o.expected_batch, 1, 4e9);
-  s.Number("num_records_public", o.num_records_public, 1, 4e9);
-  s.Number("seed", o.seed, 0, 1.8e19);
-  s.Number("ema_decay", o.ema_decay, 0, 0.999999);
-  s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
-  s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
-  s.Number("rows_at_once", o.rows_at_once, 0, 1 << 20);
-  s.Flag("recompute_blocks", o.recompute_blocks);
-  s.Object("sparse", [&](JsonSection& inner) {
-    inner.Choice<RowSelection::Source>(
-        "rows_from", r.rows.source,
-        {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
-    inner.Number("rows", r.rows.count, 1, kMaxItems);
-    inner.Number("map_clipping_norm", o.sparse.map_clipping_norm, 1e-6, 1e6);
-    inner.Number("map_threshold", o.sparse.map_threshold, 1e-9, 1e9);
-    inner.Number("map_noise_ratio", o.sparse.map_noise_ratio, 1e-3, 1e3);
-  });
-  s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, o.rgp); });
-  s.Object("re_attention", [&](JsonSection& inner) {
-    using Source = ReAttentionOptions::Source;
-    inner.Choice<Source>("deviations", o.re_attention.source,
-                         {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
-    inner.Number("scale", o.re_attention.scale, 0, 1e6);
-  });
-  s.Object("dropout", [&](JsonSection& inner) { ReadDropout(inner, o.dropout); });
-  ReadTrainedPart(s, o.trained_part);
+// Reads one key. The setter follows from the field's type.
+void ReadField(JsonSection& s, const char* key, const Field& field, RunSpec& spec) {
+  const nlohmann::json* json = s.Any(key);
+  if (json == nullptr) return;
+  const FieldSlot slot = field.slot(spec);
+  const auto refuse = [&] {
+    const bool several = slot.type == FieldType::kFlag || !field.words.empty();
+    s.Fail(InvalidData(s.where(), ".", key, " is ", Dumped(*json), several ? ", allowed are " : ", allowed is ",
+                       Allowed(field)));
+  };
+  const auto in_range = [&] { return json->get<double>() >= field.low && json->get<double>() <= field.high; };
+  const auto all = [&](bool (nlohmann::json::*is)() const noexcept) {
+    return json->is_array() &&
+           std::all_of(json->begin(), json->end(), [&](const nlohmann::json& value) { return (value.*is)(); });
+  };
+  switch (slot.type) {
+    case FieldType::kFlag:
+      return json->is_boolean() ? slot.SetFlag(json->get<bool>()) : refuse();
+    case FieldType::kWhole:
+      return json->is_number_integer() && in_range() ? slot.SetWhole(json->get<uint64_t>()) : refuse();
+    case FieldType::kNumber:
+      return json->is_number() && in_range() ? slot.SetNumber(json->get<double>()) : refuse();
+    case FieldType::kText:
+      if (!json->is_string() || (!field.words.empty() && json->get<std::string>() != field.words[0].word))
+        return refuse();
+      return slot.SetText(json->get<std::string>());
+    case FieldType::kChoice:
+      for (const ChoiceWord& word : field.words) {
+        if (json->is_string() && json->get<std::string>() == word.word) return slot.SetChoice(word.value);
+      }
+      return refuse();
+    case FieldType::kTexts:
+      return all(&nlohmann::json::is_string) ? slot.SetTexts(json->get<std::vector<std::string>>()) : refuse();
+    case FieldType::kNumbers:
+      return all(&nlohmann::json::is_number) ? slot.SetNumbers(json->get<std::vector<double>>()) : refuse();
+    case FieldType::kObject:
+      return;
+  }
 }
 
-void ReadPrivacy(JsonSection& s, Recipe& r) {
-  PrivateTraining& p = r.training.privacy;
-  s.Number("epsilon", r.goal.epsilon, privacy::kSmallestTarget, privacy::kLargestTarget);
-  s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
-  s.Number("delta", r.goal.delta, 1e-300, 0.5);
-  s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
-  ReadClipping(s, p);
-  s.Number("histogram_noise", r.histogram_noise, 0, 1e5);
-  s.Number("steps_per_charge", p.steps_per_charge, 1, 1e9);
-  s.Text("uncharged_tuning", r.uncharged_tuning);
-  using privacy::PrivacyUnit;
-  s.Choice<PrivacyUnit>("unit", r.unit,
-                        {{"user", PrivacyUnit::kUser},
-                         {"session", PrivacyUnit::kSession},
-                         {"day", PrivacyUnit::kDay},
-                         {"interaction", PrivacyUnit::kInteraction}});
-  r.unit_chosen = s.Any("unit") != nullptr;
-  s.Number("session_gap", r.session_gap, 1, static_cast<double>(data::kMaxSessionGap));
-  s.Number("times_per_second", r.times_per_second, 1, 1e9);
+// Reads the fields whose path begins with `prefix`, in the order of the table.
+void ReadFields(JsonSection& s, const std::string& prefix, RunKind kind, RunSpec& spec) {
+  std::set<std::string> sections;
+  for (const Field& field : Fields()) {
+    if ((field.kinds & static_cast<uint8_t>(kind)) == 0 || !std::string_view(field.path).starts_with(prefix)) continue;
+    const char* key = field.path + prefix.size();
+    const char* dot = std::strchr(key, '.');
+    if (TypeOf(field) == FieldType::kObject) {
+      const std::string name = key;
+      s.Object(key, [&](JsonSection& inner) {
+        if (name == "adapter") return ReadAdapter(inner, spec.adapter);
+        ReadArchitecture(inner, {.attend = spec.architecture.attend}, spec.architecture);
+      });
+    } else if (dot == nullptr) {
+      ReadField(s, key, field, spec);
+    } else if (const std::string section(key, dot); sections.insert(section).second) {
+      s.Object(section.c_str(), [&](JsonSection& inner) { ReadFields(inner, prefix + section + ".", kind, spec); });
+    }
+  }
 }
 
-void ReadData(JsonSection& s, Recipe& r) {
-  s.Number("min_user_events", r.min_user_events, 1, 1e9);
-  s.Number("min_item_events", r.min_item_events, 1, 1e9);
-  s.Choice<Recipe::Catalogue>("catalogue", r.catalogue, {{"public", Recipe::Catalogue::kPublic}});
-  s.Choice<HoldOut>(
-      "hold_out", r.hold_out,
-      {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
-  s.Flag("allow_seen", r.allow_seen);
-}
-
-void ReadText(JsonSection& s, TextRecipe& t) {
-  std::string record = "line";
-  s.Text("record", record);
-  const Result<data::TextUnit> unit = data::ParseTextUnit(s.where() + ".record", record);
-  if (!unit.ok()) return s.Fail(InvalidData(unit.status().message()));
-  t.unit = *unit;
-  s.Choice<std::string>("tokenizer", t.tokenizer, {{"bytes", "bytes"}});
-  s.Number("max_length", t.max_length, 1, kMaxLength);
-  s.Number("hold_out_share", t.hold_out_share, 0, 0.9);
+// Reads a recipe of that kind.
+Result<RunSpec> Parse(const std::string& where, const nlohmann::json& json, RunKind kind) {
+  RunSpec spec = DefaultsFor(kind);
+  spec.text.emplace();  // so that its keys are known
+  JsonSection s(where, json);
+  ReadFields(s, "", kind, spec);
+  if (json.is_object() && !json.contains("text")) spec.text.reset();
+  if (json.is_object() && !json.contains("adapter")) spec.adapter.reset();
+  if (spec.text) {
+    const Result<data::TextUnit> unit = data::ParseTextUnit(where + " text.record", spec.text->record);
+    if (unit.ok()) spec.text->unit = *unit;
+    if (!unit.ok()) s.Fail(InvalidData(unit.status().message()));
+  }
+  WISP_RETURN_IF_ERROR(s.Finish());
+  spec.unit_chosen = json.contains("privacy") && json["privacy"].contains("unit");
+  if (json.contains("architecture")) {
+    for (const auto& [key, value] : json["architecture"].items()) spec.names_architecture.push_back(key);
+  }
+  return spec;
 }
 
 }  // namespace
-
-Recipe TextDefaults() {
-  Recipe r;
-  r.text = TextRecipe();
-  r.epochs = 3;
-  r.training.expected_batch = 64;
-  r.training.optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 2e-4f, .decay = Decay::kLinear};
-  r.training.privacy.steps_per_charge = 10;
-  return r;
-}
 
 bool IsOfClassifier(const nlohmann::json& json) {
   return json.is_object() && (json.contains("dp_fp") ||
@@ -169,7 +110,7 @@ Status CheckTuning(const std::string& declared) {
       "the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe)", declared);
 }
 
-Result<Recipe> ReadRecipe(const std::string& path) {
+Result<RunSpec> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
   if (IsOfClassifier(json))
     return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp-lab audit step");
@@ -211,30 +152,8 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
   }
 }
 
-Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json) {
-  Recipe recipe;
-  JsonSection s(where, json);
-  s.Text("name", recipe.name);
-  s.Object("architecture", [&](JsonSection& inner) {
-    ReadArchitecture(inner, {}, recipe.architecture);
-    if (!json.contains("architecture")) return;
-    for (const auto& [key, value] : json["architecture"].items()) recipe.names_architecture.push_back(key);
-  });
-  s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
-  s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
-  s.Object("adapter", [&](JsonSection& inner) {
-    std::optional<AdapterSpec> adapter;
-    ReadAdapter(inner, adapter);
-    if (json.contains("adapter")) recipe.adapter = adapter;
-  });
-  s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
-  s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
-  s.Object("text", [&](JsonSection& inner) {
-    TextRecipe text;
-    ReadText(inner, text);
-    if (json.contains("text")) recipe.text = text;
-  });
-  WISP_RETURN_IF_ERROR(s.Finish());
+Result<RunSpec> ParseRecipe(const std::string& where, const nlohmann::json& json) {
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, Parse(where, json, RunKind::kEvents));
   using privacy::PrivacyUnit;
   if (recipe.text && recipe.unit_chosen && recipe.unit != PrivacyUnit::kUser &&
       recipe.unit != PrivacyUnit::kInteraction)
@@ -243,7 +162,32 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   return recipe;
 }
 
-Status CheckPublicCatalogue(const Recipe& recipe) {
+Result<RunSpec> ReadClassifyRecipe(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  if (json.is_object() && !IsOfClassifier(json)) {
+    return InvalidData(
+        path,
+        ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
+  }
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, Parse(path + ":", json, RunKind::kClasses));
+  if (recipe.classes.size() < 2)
+    return InvalidData(path, ": data.classes names ", recipe.classes.size(), " classes, allowed are 2 and more");
+  return recipe;
+}
+
+Status OverrideTrains(const std::string& trains, TrainingOptions& o) {
+  if (trains.empty()) return OkStatus();
+  if (trains != "all" && trains != "blocks" && trains != "head")
+    return InvalidArgument("--trains is '", trains, "', allowed are all, blocks and head");
+  if (o.method == Method::kDpFp && trains != "all")
+    return InvalidArgument("--trains is '", trains,
+                           "', and dp-fp says by --mode what trains: aggregate the head alone, ",
+                           "clipped and paper everything; leave --trains out");
+  o.trained_part = trains == "all" ? TrainedPart::kAll : trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kHead;
+  return OkStatus();
+}
+
+Status CheckPublicCatalogue(const RunSpec& recipe) {
   for (const auto& [name, count] :
        {std::pair{"min_item_events", recipe.min_item_events}, std::pair{"min_user_events", recipe.min_user_events}}) {
     if (count <= 1) continue;

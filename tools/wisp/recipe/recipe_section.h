@@ -1,11 +1,8 @@
-// Sections that several kinds of recipe have.
+// Sections of a recipe that describe a model.
 #ifndef WISP_TOOLS_WISP_RECIPE_RECIPE_SECTION_H_
 #define WISP_TOOLS_WISP_RECIPE_RECIPE_SECTION_H_
 
 #include "runtime/core/architecture.h"
-#include "runtime/train/optimizer.h"
-#include "runtime/train/options.h"
-#include "runtime/train/run/initialise.h"
 #include "tools/wisp/recipe/json_section.h"
 
 namespace wisp::tools {
@@ -20,14 +17,6 @@ nlohmann::ordered_json WriteBlocks(const Architecture& architecture);
 // Reads the section "adapter" of a recipe.
 void ReadAdapter(JsonSection& section, std::optional<AdapterSpec>& adapter);
 nlohmann::ordered_json WriteAdapter(const AdapterSpec& adapter);
-void ReadInitialisation(JsonSection& section, InitialisationOptions& options);
-void ReadOptimizer(JsonSection& section, OptimizerOptions& options);
-void ReadDropout(JsonSection& section, DropoutRates& rates);
-void ReadRgp(JsonSection& section, RgpOptions& options);
-// Reads the key "trains": which of the possible parameters train.
-void ReadTrainedPart(JsonSection& section, TrainedPart& part);
-// Reads how the gradients of records are bounded.
-void ReadClipping(JsonSection& section, PrivateTraining& options);
 
 }  // namespace wisp::tools
 

@@ -1,0 +1,124 @@
+#include "tools/wisp/given_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "runtime/core/decimal.h"
+#include "runtime/train/run/run_spec.h"
+#include "tools/wisp/options.h"
+
+namespace wisp::tools {
+namespace {
+
+template <class Number>
+std::optional<Number> NumberOf(const std::string& text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  std::from_chars_result read;
+  if constexpr (std::is_floating_point_v<Number>) {
+    read = ReadDecimal(text.data(), end, number);
+  } else {
+    read = std::from_chars(text.data(), end, number);
+  }
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+// Sets one field. False if the value is not allowed.
+bool Set(const Field& field, const std::string& text, RunSpec& spec) {
+  const FieldSlot slot = field.slot(spec);
+  const auto in_range = [&](double number) { return number >= field.low && number <= field.high; };
+  if (slot.type == FieldType::kFlag) {
+    slot.SetFlag(text == "true");
+  } else if (slot.type == FieldType::kWhole) {
+    const auto number = NumberOf<uint64_t>(text);
+    if (!number || !in_range(static_cast<double>(*number))) return false;
+    slot.SetWhole(*number);
+  } else if (slot.type == FieldType::kNumber) {
+    const auto number = NumberOf<double>(text);
+    if (!number || !in_range(*number)) return false;
+    slot.SetNumber(*number);
+  } else if (slot.type == FieldType::kChoice) {
+    const auto word =
+        std::find_if(field.words.begin(), field.words.end(), [&](const ChoiceWord& w) { return text == w.word; });
+    if (word == field.words.end()) return false;
+    slot.SetChoice(word->value);
+  } else {
+    slot.SetText(text);
+  }
+  return true;
+}
+
+bool IsNumeric(FieldType type) { return type == FieldType::kWhole || type == FieldType::kNumber; }
+
+// A number out of the field's range. CheckNumbers refuses what is no number.
+bool IsOutside(const Field& field, const std::string& text) {
+  const auto number = NumberOf<double>(text);
+  return number && std::isfinite(*number) && *number >= 0 && !(*number >= field.low && *number <= field.high);
+}
+
+std::string HelpOf(const Field& field, RunKind kind, const std::string& note) {
+  std::string help = field.sentence;
+  help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
+  if (IsNumeric(TypeOf(field)) || TypeOf(field) == FieldType::kChoice) help += "; " + Allowed(field);
+  if (TypeOf(field) == FieldType::kFlag) return help + note;
+  const std::string fallback = DefaultText(field, kind), of_texts = DefaultText(field, RunKind::kTexts);
+  const bool has_default = !fallback.empty() && fallback != "0" && fallback != "\"\"";
+  help += "; default: the recipe's" + (has_default ? ", or " + fallback : "");
+  if (kind == RunKind::kEvents && of_texts != fallback) help += "; without a recipe " + of_texts;
+  return help + note;
+}
+
+}  // namespace
+
+void GivenFields::Give(const Field& field, std::string text) {
+  for (auto& [given, value] : values_) {
+    if (given == &field) return void(value = std::move(text));
+  }
+  values_.emplace_back(&field, std::move(text));
+}
+
+std::string GivenFields::Text(std::string_view path) const {
+  for (const auto& [field, text] : values_) {
+    if (field->path == path) return text;
+  }
+  return "";
+}
+
+Status GivenFields::Apply(RunSpec& spec) const {
+  for (const auto& [field, text] : values_) {
+    if (!text.empty() && !Set(*field, text, spec))
+      return InvalidArgument("--", field->option, " is ", text, ", allowed is ", Allowed(*field));
+  }
+  if (Has("training.epochs")) spec.training.num_steps = 0;
+  if (Has("privacy.delta")) spec.goal.allow_delta_of_one_record = false;
+  if (Has("privacy.epsilon")) spec.goal.noise_multiplier.reset();
+  if (Has("privacy.noise_multiplier")) spec.goal.epsilon.reset();
+  return OkStatus();
+}
+
+Status CheckOneGoal(const GivenFields& given) {
+  if (!given.Has("privacy.epsilon") || !given.Has("privacy.noise_multiplier")) return OkStatus();
+  return InvalidArgument("--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
+}
+
+CLI::Option* AddField(CLI::App* command, GivenFields& given, const char* path, RunKind kind, const std::string& note) {
+  const Field& field = *FindField(path, kind);
+  const FieldType type = TypeOf(field);
+  const std::string help = HelpOf(field, kind, note);
+  const std::string name = std::string("--") + field.option;
+  const auto give = [to = &given, of = &field](const std::string& text) { to->Give(*of, text); };
+  if (type == FieldType::kFlag)
+    return command->add_flag_callback(
+        name, [give] { give("true"); }, help);
+  CLI::Option* option = command->add_option_function<std::string>(name, give, help);
+  option->default_function([from = &given, path] { return from->Text(path); });
+  if (!IsNumeric(type)) return option;
+  option->type_name(type == FieldType::kWhole ? "UINT" : "FLOAT");
+  const auto outside = [of = &field](std::string& text) {
+    return std::string(IsOutside(*of, text) ? "is outside" : "");
+  };
+  return option->check(Saying(CLI::Validator(outside, ""), "allowed is " + Allowed(field)));
+}
+
+}  // namespace wisp::tools
