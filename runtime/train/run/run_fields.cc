@@ -26,7 +26,10 @@ constexpr ChoiceWord kMethods[] = {To("ordinary", Method::kOrdinary), To("phanto
                                    To("adafest", Method::kAdaFest),   To("adafest+", Method::kAdaFestPlus)};
 constexpr ChoiceWord kClassifierMethods[] = {To("dp-fp", Method::kDpFp), To("phantom", Method::kPhantom),
                                              To("rgp", Method::kRgp), To("ordinary", Method::kOrdinary)};
-constexpr ChoiceWord kSamplings[] = {To("poisson", Sampling::kPoisson), To("shuffled", Sampling::kShuffled)};
+constexpr ChoiceWord kSamplings[] = {To("poisson", Sampling::kPoisson), To("shuffled", Sampling::kShuffled),
+                                     To("allocation", Sampling::kAllocation), To("cyclic", Sampling::kCyclic)};
+constexpr ChoiceWord kSchedules[] = {To("constant", NoiseSchedule::kConstant),
+                                     To("learning_rate", NoiseSchedule::kLearningRate)};
 constexpr ChoiceWord kLosses[] = {To("record_mean", LossWeighting::kRecordMean),
                                   To("position_mean", LossWeighting::kPositionMean)};
 constexpr ChoiceWord kOptimizers[] = {To("adam", OptimizerKind::kAdam), To("adamw", OptimizerKind::kAdamW),
@@ -134,7 +137,7 @@ constexpr Field kFields[] = {
     Choice("training.method", kClassifiers, kClassifierMethods, WISP_AT(training.method),
            "how it trains; every one but ordinary is private", {.option = "method"}),
     Choice("training.sampling", kRecommenders, kSamplings, WISP_AT(training.sampling),
-           "how a step samples its records; private methods need poisson"),
+           "how a step samples its records; private methods need poisson, allocation or cyclic"),
     Choice("training.loss", kRecommenders, kLosses, WISP_AT(training.loss),
            "each record weighs the same, or each position; private methods need record_mean"),
     Number("training.epochs", kAll, 0, 1e6, WISP_AT(epochs), "how often each record is seen on average; or set steps",
@@ -258,6 +261,10 @@ constexpr Field kFields[] = {
            "gradients above the norm are cut, or all are scaled to just below it"),
     Number("privacy.clipping_norm", kAll, 1e-9, 1e9, WISP_AT(training.privacy.clipping_norm),
            "bound of a record's gradient", {.option = "clipping-norm", .port = "clipping_norm"}),
+    Choice("privacy.noise_schedule", kRecommenders, kSchedules, WISP_AT(training.privacy.noise_schedule),
+           "the same noise in every step, or more of it where the learning rate is low"),
+    Number("privacy.noise_lambda", kRecommenders, 0, 0.999999, WISP_AT(training.privacy.noise_lambda),
+           "share of a step's noise that the next step takes back; above 0 with cyclic sampling"),
     Choice("privacy.norm_form", kAll, kNormForms, WISP_AT(training.privacy.norm_form),
            "speed and memory of norms and sums. Formed and gram give the same numbers, integers those of another "
            "rounding. Automatic takes integers where it can and more than 2^20 numbers train; else formed up to 64 MB "
