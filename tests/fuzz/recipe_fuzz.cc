@@ -10,7 +10,7 @@
 namespace {
 
 // Requires that a written architecture reads back equal.
-void RequireSameArchitecture(const wisp::tools::RunSpec& recipe) {
+void RequireSameArchitecture(const wisp::RunSpec& recipe) {
   const nlohmann::json written = wisp::tools::WriteArchitecture(recipe.architecture);
   wisp::tools::JsonSection section("written", written);
   wisp::Architecture read;
