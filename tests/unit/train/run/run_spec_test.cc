@@ -58,7 +58,7 @@ TEST(RunSpec, ASlotHoldsBothEndsOfItsRange) {
 TEST(RunSpec, AllowedNamesWholeBoundsExactly) {
   EXPECT_EQ(Allowed(*FindField("training.num_negatives", RunKind::kEvents)), "a whole number from 0 to 67108864");
   EXPECT_EQ(Allowed(*FindField("training.epochs", RunKind::kEvents)), "a number from 0 to 1e+06");
-  EXPECT_EQ(Allowed(*FindField("training.sampling", RunKind::kEvents)), "poisson, shuffled");
+  EXPECT_EQ(Allowed(*FindField("training.sampling", RunKind::kEvents)), "poisson, shuffled, allocation, cyclic");
 }
 
 // Outside of DefaultsFor there is no second default.
