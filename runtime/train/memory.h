@@ -10,7 +10,7 @@
 // and DP-AdaFEST+, which select rows by the batch (growth_at_most), and a classifier's lists (records_at_most). A run
 // that trains only a classifier's head keeps a vector of each record (pooled).
 //
-// Not counted: the objects themselves, less than 2 KB for each tensor, 8 KB for each worker and 8 KB more; threads'
+// Not counted: the objects themselves, less than 2 KB for each tensor, 8 KB for each worker and 10 KB more; threads'
 // stacks; the records, which are the caller's; the ledger.
 #ifndef WISP_RUNTIME_TRAIN_MEMORY_H_
 #define WISP_RUNTIME_TRAIN_MEMORY_H_

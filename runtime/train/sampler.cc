@@ -141,6 +141,7 @@ SamplerPlan PlanSampler(const TrainingOptions& o, size_t num_records) {
   return {.bytes = by_record ? num_records * sizeof(uint32_t) : 0, .most_records = num_records};
 }
 
+// DP-FP samples by Poisson, whatever the options say.
 SamplingLaw LawOf(const TrainingOptions& o) {
   const double steps = std::round(1 / BatchProbability(o));
   return {.kind = o.sampling == Sampling::kShuffled ? Sampling::kPoisson : o.sampling,

@@ -351,8 +351,7 @@ def jobs():
         ("noise-is-not-taken-back", "Add", "sum[i] -= taken_back_.Of(scratch.before[i]);", ";",
          ALLOCATED + "CorrelatedNoise_IsTakenBackInTheNextStep"),
         ("noise-of-a-step-is-that-of-the-last", "Begin",
-         "std::make_unique<RandomStream::Key>(noise.NextKey())",
-         "std::make_unique<RandomStream::Key>(before_ ? *before_ : noise.NextKey())",
+         "now_ = noise.NextKey();", "now_ = before_ ? *before_ : noise.NextKey();",
          ALLOCATED + "CorrelatedNoise_IsTakenBackInTheNextStep"),
     ]) + table("runtime/train/privacy_plan.cc", [
         ("epochs-charged-as-they-are-cut", "PrivacyPlan::StepsOfCharge",

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "runtime/core/fork.h"
@@ -35,9 +36,9 @@ class CorrelatedNoise final : public NoiseProcess {
   void Begin(RandomStream& noise) override {
     const uint32_t forks = num_forks.load(std::memory_order_relaxed);
     // A forked child takes nothing back of what its parent drew.
-    before_ = forks == forks_ ? std::move(now_) : nullptr;
+    before_ = forks == forks_ ? now_ : std::nullopt;
     forks_ = forks;
-    now_ = std::make_unique<RandomStream::Key>(noise.NextKey());
+    now_ = noise.NextKey();
   }
 
   void Add(uint64_t step, const ExactGrid& grid, uint64_t first, std::span<int64_t> sum, RandomStream&) override {
@@ -76,7 +77,7 @@ class CorrelatedNoise final : public NoiseProcess {
   NoiseOptions options_;
   PartTakenBack taken_back_;
   uint32_t forks_ = num_forks.load(std::memory_order_relaxed);
-  std::unique_ptr<RandomStream::Key> before_, now_;
+  std::optional<RandomStream::Key> before_, now_;
   std::mutex mutex_;
   std::vector<Scratch> free_;
 };
