@@ -43,21 +43,21 @@ struct RotaryArgs {
 };
 
 // ---- Keys and values that later queries read. -----------------------------------------------------------------------
-// A table may keep them in its own order (OpTable::kept_panel), so that attention need not pack all keys again for each
-// new query. Each head has space for `room` positions, a multiple of kept_panel: first its keys in panels, then its
-// values by rows. They are float32 or float16 (rounded to nearest; infinite from 65520 on). Heads lie one after
+// A table may keep them in its own order (OpTable::cached_panel), so that attention need not pack all keys again for
+// each new query. Each head has space for `room` positions, a multiple of cached_panel: first its keys in panels, then
+// its values by rows. They are float32 or float16 (rounded to nearest; infinite from 65520 on). Heads lie one after
 // another.
-enum class KeptType : uint8_t { kFloat, kHalf };
+enum class CacheType : uint8_t { kFloat, kHalf };
 
-constexpr size_t KeptElementBytes(KeptType type) { return type == KeptType::kHalf ? sizeof(Half) : sizeof(float); }
+constexpr size_t CacheElementBytes(CacheType type) { return type == CacheType::kHalf ? sizeof(Half) : sizeof(float); }
 
-struct KeptHeads {
+struct CachedHeads {
   void* data = nullptr;  // of the first head, aligned as a vector; null: nothing is kept
   size_t room = 0;
-  KeptType type = KeptType::kFloat;
+  CacheType type = CacheType::kFloat;
   // The keys and values from head `head` on.
-  KeptHeads From(size_t head, size_t head_width) const {
-    return {.data = static_cast<char*>(data) + head * 2 * room * head_width * KeptElementBytes(type),
+  CachedHeads From(size_t head, size_t head_width) const {
+    return {.data = static_cast<char*>(data) + head * 2 * room * head_width * CacheElementBytes(type),
             .room = room,
             .type = type};
   }
@@ -70,7 +70,7 @@ struct KeepKeysArgs {
   const float* v;
   size_t ldkv;
   size_t rows, heads, head_width, position;
-  KeptHeads kept;
+  CachedHeads kept;
 };
 
 // ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
@@ -139,8 +139,8 @@ struct AttentionForwardArgs {
 // Attention over what keep_keys stored, from the first key head to be read on, in place of k, v and ldkv. With float32
 // the bits are those of attention over k and v. With float16 they are those of k and v rounded to float16; not with
 // key_variance.
-struct AttendKeptArgs : AttentionForwardArgs<> {
-  KeptHeads kept;
+struct AttendCachedArgs : AttentionForwardArgs<> {
+  CachedHeads kept;
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).

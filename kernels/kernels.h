@@ -378,9 +378,9 @@ struct OpTable {
   void (*attention_forward)(const AttentionForwardArgs<>&);
   void (*attention_backward)(const AttentionBackwardArgs<>&);
   // Keys are kept in panels of this many positions. 0: attention reads rows only, and the next two are null.
-  size_t kept_panel;
+  size_t cached_panel;
   void (*keep_keys)(const KeepKeysArgs&);
-  void (*attend_kept)(const AttendKeptArgs&);
+  void (*attend_cached)(const AttendCachedArgs&);
 
   void (*activation_forward)(const ActivationForwardArgs<>&);
   void (*activation_backward)(const ActivationBackwardArgs<>&);

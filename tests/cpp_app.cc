@@ -72,7 +72,7 @@ void Recommend(const std::string& path) {
     Hold(all.size() == 2 && Same(all[0], best) && Same(all[1], model.Recommend(histories[1], 10)),
          "a batch recommends what each history does alone");
   }
-  Hold(model.Recommend({}, 10).size() == 10, "a newcomer gets what is popular");
+  Hold(model.Recommend({}, 10).size() == 10, "a user without history gets what is popular");
   Refused(WISP_INVALID_ARGUMENT, "history 1 is empty", [&] { model.RecommendBatch(empty, 10); });
   Hold(model.RecommendBatch({}, 10).empty() && model.Recommend(history, 0).empty(), "nothing may be asked for");
   const int32_t few[] = {best[1].item, best[3].item, best[0].item}, not_this[] = {best[0].item};
@@ -151,19 +151,19 @@ void Texts(char** paths) {
 #endif
 
 #ifdef WITH_TRAINING
-void Nights(const std::string& model, const std::string& log, const std::string& folder) {
-  const std::string ledger = folder + "/life.ledger", served = folder + "/served.wisp";
+void Runs(const std::string& model, const std::string& log, const std::string& folder) {
+  const std::string ledger = folder + "/deployment.ledger", served = folder + "/served.wisp";
   wisp_plan_options plan = api::Init();
   plan.model_path = model.c_str(), plan.ledger_path = ledger.c_str(), plan.dataset = "guests";
   plan.epsilon = 4, plan.delta = 1e-4, plan.runs = 3, plan.unit = WISP_UNIT_USER, plan.num_records_public = 300;
   plan.steps_per_run = 2;
-  Hold(api::PlanLife(plan).runs == 3, "a life is planned");
-  wisp_night_options night = api::Init();
-  night.model_path = model.c_str(), night.log_path = log.c_str(), night.output_path = served.c_str();
-  night.ledger_path = ledger.c_str(), night.num_threads = 1;
+  Hold(api::PlanDeployment(plan).runs == 3, "a deployment is planned");
+  wisp_run_options planned_run = api::Init();
+  planned_run.model_path = model.c_str(), planned_run.log_path = log.c_str(), planned_run.output_path = served.c_str();
+  planned_run.ledger_path = ledger.c_str(), planned_run.num_threads = 1;
   uint64_t steps = 0;
-  const wisp_night_result result = api::PersonaliseNight(night, [&](const wisp_progress&) { return ++steps, true; });
-  Hold(result.steps == 2 && steps >= 2 && result.runs_left == 2, "a night has its steps");
+  const wisp_run_result result = api::RunPlanned(planned_run, [&](const wisp_progress&) { return ++steps, true; });
+  Hold(result.steps == 2 && steps >= 2 && result.runs_left == 2, "a run has its steps");
   Hold(api::Budget(ledger, 1e-4).runs_left == 2, "what is left is told");
 }
 
@@ -225,7 +225,7 @@ int main(int argc, char** argv) {
     Texts(argv + 2);
 #endif
 #ifdef WITH_TRAINING
-    Nights(argv[1], argv[5], argv[6]);
+    Runs(argv[1], argv[5], argv[6]);
     Train(argv[1], argv[5], argv[6]);
 #endif
   } catch (const api::Error& e) {

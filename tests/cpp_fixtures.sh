@@ -21,7 +21,7 @@ cpp_models() {
 cpp_runs() {
   local arguments=("$root/models/cafe.wisp")
   [ "$2" = wisp-runtime ] || arguments+=("$work/e.wisp" "$work/c.wisp" "$work/g.wisp")
-  rm -rf life && mkdir life
-  [ "$2" = wisp ] && arguments+=("$work/log.db" "$work/life")
+  rm -rf deployment && mkdir deployment
+  [ "$2" = wisp ] && arguments+=("$work/log.db" "$work/deployment")
   expect 0 "" "$1" "${arguments[@]}"
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 SOURCES = ("runtime/*.cc", "runtime/*.h", "ports/*.cc", "ports/*.h", "ports/*.js", "ports/*.kt", "ports/*.py",
            "tools/wisp/*.cc", "tools/wisp/*.h", "tools/lab/*.cc",
-           "tools/lab/*.h", "tools/exchange/*.cc", "tools/exchange/*.h")
+           "tools/lab/*.h", "tools/convert/*.cc", "tools/convert/*.h")
 CUT = re.compile(r"""(["`])\s*\+?\s*f?\1""")  # where a literal ends and goes on in the next line
 
 

@@ -25,14 +25,14 @@ for library in "${libraries[@]}"; do
   [ -L "$lib/$library.so" ] && [ -L "$lib/$library.so.0" ] || fail "$library.so: the version links are missing"
   [ -f "$lib/pkgconfig/${library#lib}.pc" ] || fail "there is no ${library#lib}.pc"
 done
-for file in include/wisp/wisp.h include/wisp/wisp_embed.h include/wisp/wisp_life.h include/wisp/wisp_text.h include/wisp/wisp.hpp share/doc/wisp/LICENSE share/doc/wisp/NOTICE.md; do
+for file in include/wisp/wisp.h include/wisp/wisp_embed.h include/wisp/wisp_deployment.h include/wisp/wisp_text.h include/wisp/wisp.hpp share/doc/wisp/LICENSE share/doc/wisp/NOTICE.md; do
   [ -f "prefix/$file" ] || fail "there is no $file"
 done
 if [ "$program" = ON ]; then
   diff -r "$root/models/recipes" prefix/share/wisp/recipes >out || fail "the recipes differ: $(head -c 300 out)"
   cmp -s "$root/models/cafe.wisp" prefix/share/wisp/models/cafe.wisp ||
     fail "share/wisp/models/cafe.wisp is not the shipped model"
-  for unit in wisp-night.service wisp-night.timer; do
+  for unit in wisp-personalise.service wisp-personalise.timer; do
     cmp -s "$root/ports/linux-arm64/$unit" "prefix/share/wisp/systemd/$unit" || fail "share/wisp/systemd/$unit is not the unit of the port"
   done
 fi

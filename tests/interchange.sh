@@ -165,28 +165,28 @@ done
 
 # 5. A deployment, each training session on the other processor: the plan, and the charges of a deployment on one.
 plan=(plan --data log.db --model base.wisp --epsilon 4 --num-records-public 60 --unit user --typical-events 26 --for "4 months"
-  --every "1 month" --steps 4 --judgings 2 --json)
+  --every "1 month" --steps 4 --evaluations 2 --json)
 for from in x86 arm whole; do
   on=${from/whole/x86}
-  expect 0 "" ./"$on" "${plan[@]}" --ledger life-$from.ledger
+  expect 0 "" ./"$on" "${plan[@]}" --ledger deployment-$from.ledger
   python3 -c 'import json, sys; j = json.load(open("out")); json.dump({k: v for k, v in j.items() if "seconds" not in k and k not in ("ledger", "bytes")}, sys.stdout)' >plan.$from
-  life=(--data log.db --model base.wisp --ledger life-$from.ledger)
-  for night in 1 2 3 4; do
-    expect 0 "" ./"$on" personalise "${life[@]}" --out life-$from.wisp --json
-    json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night and j['runs_left'] == 4 - $night"
+  deployment=(--data log.db --model base.wisp --ledger deployment-$from.ledger)
+  for planned_run in 1 2 3 4; do
+    expect 0 "" ./"$on" personalise "${deployment[@]}" --out deployment-$from.wisp --json
+    json "j['steps'] == 4 and j['steps_of_model'] == 4 * $planned_run and j['runs_left'] == 4 - $planned_run"
     [ $from = whole ] || on=$([ $on = x86 ] && echo arm || echo x86)
   done
-  charges life-$from.ledger >charges.$from
-  for by in x86 arm; do expect 0 "" ./$by privacy --ledger life-$from.ledger --json && cp out said.$by; done
-  said "what is said of the life of $from" said.x86 said.arm
+  charges deployment-$from.ledger >charges.$from
+  for by in x86 arm; do expect 0 "" ./$by privacy --ledger deployment-$from.ledger --json && cp out said.$by; done
+  said "what is said of the deployment of $from" said.x86 said.arm
   python3 -c 'import json; print(json.load(open("said.x86"))["accounting"]["ledger_epsilon"])' >epsilon.$from
-  expect 0 "" ./$on plan --left "${life[@]}" --json
-  json 'j["runs_left"] == 0 and j["judgings_left"] == 0'
+  expect 0 "" ./$on plan --left "${deployment[@]}" --json
+  json 'j["runs_left"] == 0 and j["evaluations_left"] == 0'
 done
-same "what a life begun on x86-64 is charged" charges.whole charges.x86  # on whichever processor its sessions run
+same "what a deployment begun on x86-64 is charged" charges.whole charges.x86  # on whichever processor its sessions run
 for from in x86 arm; do
   said "the plan made on $from" plan.whole plan.$from
-  said "what a life begun on $from is charged" charges.whole charges.$from
-  said "the epsilon of a life begun on $from" epsilon.whole epsilon.$from
+  said "what a deployment begun on $from is charged" charges.whole charges.$from
+  said "the epsilon of a deployment begun on $from" epsilon.whole epsilon.$from
 done
 finish

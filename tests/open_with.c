@@ -181,8 +181,8 @@ static void Private(const char* path, const char* base_path, const char* ledger,
               is_base = strstr(error.message, "open the base") != NULL;
     if (i > 0)
       Expect(code == WISP_UNSUPPORTED && is_model == which % 2 && is_base == (which == 2) && recommender == NULL,
-             "private draws in int8 are refused");
-    if (i == 0) Expect(code == WISP_OK, "private draws in float");
+             "private samples in int8 are refused");
+    if (i == 0) Expect(code == WISP_OK, "private samples in float");
     wisp_private_recommender_close(recommender);
   }
   options.ledger_path = ledger;

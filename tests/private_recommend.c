@@ -16,7 +16,7 @@ static int Fails(const char* what, const wisp_error* error) {
 }
 
 /* Samples until the budget refuses; returns the number of answered calls. */
-static int DrawUntilSpent(wisp_private_recommender* recommender, wisp_error* error) {
+static int SampleUntilSpent(wisp_private_recommender* recommender, wisp_error* error) {
   const int32_t history[] = {3, 1, 4};
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
   int calls = 0;
@@ -49,24 +49,24 @@ int main(int argc, char** argv) {
   options.num_public_datasets = 1;
   options.epsilon = 2;
   options.delta = 1e-6;
-  options.lifetime_draws = 3 * kTop;
+  options.planned_samples = 3 * kTop;
   if (wisp_private_recommender_open(model, &options, &recommender, &error) != WISP_PRIVACY_REFUSED ||
       strstr(error.message, "ledger") == NULL) {
     return Fails("without a ledger", &error);
   }
   options.ledger_path = argv[3];
-  options.draws_per_charge = kTop;
+  options.samples_per_charge = kTop;
   if (wisp_private_recommender_open(model, &options, &recommender, &error) != WISP_OK) return Fails("anchored", &error);
   if (wisp_private_recommender_is_free(recommender)) return Fails("it is not free", &error);
-  const int calls = DrawUntilSpent(recommender, &error);
-  if (calls != 3 || error.code != WISP_PRIVACY_REFUSED) return Fails("draws until the budget is spent", &error);
+  const int calls = SampleUntilSpent(recommender, &error);
+  if (calls != 3 || error.code != WISP_PRIVACY_REFUSED) return Fails("samples until the budget is spent", &error);
   wisp_private_recommender_close(recommender);
 
   options.ledger_path = NULL;
   if (wisp_private_recommender_open(base, &options, &recommender, &error) != WISP_OK)
     return Fails("public data", &error);
-  if (!wisp_private_recommender_is_free(recommender) || DrawUntilSpent(recommender, &error) != 100)
-    return Fails("free draws", &error);
+  if (!wisp_private_recommender_is_free(recommender) || SampleUntilSpent(recommender, &error) != 100)
+    return Fails("free samples", &error);
   wisp_private_recommender_close(recommender);
   wisp_model_close(base);
   wisp_model_close(model);

@@ -11,7 +11,7 @@ fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 read_headers() { tools/site/read_headers "$1" "$work/xml" >"$work/said" 2>&1; }
 
 read_headers . || fail "the headers have what is not explained: $(head -n 20 "$work/said")"
-for name in wisp_model_open wisp_model_open_memory wisp_plan_life wisp_text_open wisp::api::Model; do
+for name in wisp_model_open wisp_model_open_memory wisp_plan_make wisp_text_open wisp::api::Model; do
   grep -qr ">$name<" "$work/xml" || fail "the reference lacks $name"
 done
 

@@ -51,9 +51,9 @@ check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|
 check_arrows runtime/inference 'runtime/(inference|model|layers|text|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows runtime/text 'runtime/(text|core)/|schema/generated/'
-check_arrows tools/exchange 'tools/exchange/|runtime/(text|core)/|schema/generated/'
+check_arrows tools/convert 'tools/convert/|runtime/(text|core)/|schema/generated/'
 check_arrows tools/wisp 'tools/(wisp|exchange)/|runtime/|kernels/|schema/'
-check_arrows tools/tokenizers 'tools/exchange/|runtime/(text|core)/'
+check_arrows tools/tokenizers 'tools/convert/|runtime/(text|core)/'
 check_arrows ports/c 'ports/c/|runtime/'
 check_arrows ports/python 'ports/python/'
 check_arrows ports/wasm 'ports/c/'
@@ -112,7 +112,7 @@ while read -r hit; do breach "provenance is joined, never set (JoinProvenance): 
 # other file decides which items are seen, or orders by scores. The files named here order tokens, samples, statistics
 # or the rows of a method, and rank no list of items.
 ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/lab/bench/bench_ops_cases\.cc)$'
-not_lists='^(runtime/decoding/(audit_decoding|draw_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/exchange/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
+not_lists='^(runtime/decoding/(audit_decoding|sample_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/convert/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
 orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
 while read -r file; do
   [[ $file =~ $ranks ]] && continue
@@ -122,7 +122,7 @@ while read -r file; do
   grep -qE "$orders" <<<"$code" && grep -qiE '\bscores?_?\b' <<<"$code" && breach "$file orders by scores: runtime/core/served_list.h does"
 done < <(sources runtime ports/c tools)
 # The model says if lists hold items of the history (ModelLists); only a call that serves a person may differ.
-while read -r file; do breach "$file chooses what lists hold: what is tested and judged is what the model says"; done < <(
+while read -r file; do breach "$file chooses what lists hold: what is tested and evaluated is what the model says"; done < <(
   sources runtime/train runtime/personalise | xargs grep -l 'SeenItems')
 # CMakeLists.txt reads this mark only in first lines.
 while read -r hit; do breach "the mark for speed is no first line of a .cc file: $hit"; done < <(

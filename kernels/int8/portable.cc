@@ -114,7 +114,7 @@ HWY_INLINE Sums StartAt(int32_t) {
 }
 HWY_INLINE Totals TotalFrom(const Sums& s, int32_t start) { return hn::Add(Total(s), hn::Set(D32(), start)); }
 HWY_INLINE Sums DotOffset(Sums s, Inputs x, const Weights& w) { return Dot(s, x, w); }
-HWY_INLINE Floats LoadScales(const Half* p) { return WidenHalves(DF(), p); }
+HWY_INLINE Floats LoadScales(const Half* p) { return ConvertFloat16(DF(), p); }
 HWY_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return hn::MulAdd(a, b, c); }
 
 #include "kernels/int8/blocks-inl.h"

@@ -47,7 +47,7 @@ T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
   return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
 }
 
-// Here kept keys are stored as kept values are, by rows: a panel is one position.
+// Here keys and values in the cache are stored as kept values are, by rows: a panel is one position.
 template <class T>
 void KeepRows(const KeepKeysArgs& a, size_t head, T* keys) {
   for (size_t r = 0; r < a.rows; ++r) {
@@ -65,8 +65,8 @@ void KeepRows(const KeepKeysArgs& a, size_t head, T* keys) {
 inline void KeepKeys(const KeepKeysArgs& a) {
   for (size_t h = 0; h < a.heads; ++h) {
     void* const head = a.kept.From(h, a.head_width).data;
-    a.kept.type == KeptType::kHalf ? KeepRows(a, h, static_cast<Half*>(head))
-                                   : KeepRows(a, h, static_cast<float*>(head));
+    a.kept.type == CacheType::kHalf ? KeepRows(a, h, static_cast<Half*>(head))
+                                    : KeepRows(a, h, static_cast<float*>(head));
   }
 }
 
@@ -76,11 +76,11 @@ template <class Args>
 auto Attended(const Args& a, KeyOrValue which, size_t head, size_t key, size_t c) {
   return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
 }
-inline float Attended(const AttendKeptArgs& a, KeyOrValue which, size_t head, size_t key, size_t c) {
+inline float Attended(const AttendCachedArgs& a, KeyOrValue which, size_t head, size_t key, size_t c) {
   const void* const kept = a.kept.From(KeyHead(a, head), a.head_width).data;
   const size_t at = ((which == KeyOrValue::kKey ? 0 : a.kept.room) + key) * a.head_width + c;
-  return a.kept.type == KeptType::kHalf ? ToFloat(static_cast<const Half*>(kept)[at])
-                                        : static_cast<const float*>(kept)[at];
+  return a.kept.type == CacheType::kHalf ? ToFloat(static_cast<const Half*>(kept)[at])
+                                         : static_cast<const float*>(kept)[at];
 }
 
 // The logit before scaling.
@@ -158,7 +158,7 @@ template <class T>
 void AttentionForward(const AttentionForwardArgs<T>& a) {
   Attend<T>(a);
 }
-inline void AttendKept(const AttendKeptArgs& a) { Attend<float>(a); }
+inline void AttendCached(const AttendCachedArgs& a) { Attend<float>(a); }
 
 // With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk =
 // dS^T q. Re-Attention: dq -= scale (dS key_variance) o q, and dS = 0 if the logit is at its limit.

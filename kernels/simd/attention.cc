@@ -111,15 +111,15 @@ void MixVariance(const ForwardHead& head, const Step& step, const Rows& p, float
 }
 
 // Returns a head's values, and puts its packed keys into the scratch: packed or converted there, or in place if kept.
-Rows KeysAndValues(const ForwardHead& head, const KeptHeads& all_kept, Scratch& s) {
+Rows KeysAndValues(const ForwardHead& head, const CachedHeads& all_kept, Scratch& s) {
   const auto& a = head.a;
   const size_t width = a.head_width;
   if (all_kept.data == nullptr) {
     PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
     return {const_cast<float*>(head.v()), a.ldkv};
   }
-  const KeptHeads kept = all_kept.From(KeyHead(a, head.h), width);
-  if (kept.type == KeptType::kFloat) {
+  const CachedHeads kept = all_kept.From(KeyHead(a, head.h), width);
+  if (kept.type == CacheType::kFloat) {
     s.packed_k = static_cast<float*>(kept.data);
     return {s.packed_k + kept.room * width, width};
   }
@@ -130,7 +130,7 @@ Rows KeysAndValues(const ForwardHead& head, const KeptHeads& all_kept, Scratch& 
   return {values, width};
 }
 
-void Attend(const AttentionForwardArgs<>& a, const KeptHeads& kept) {
+void Attend(const AttentionForwardArgs<>& a, const CachedHeads& kept) {
   const size_t width = a.head_width;
   Scratch s(a.scratch, a.num_keys, width);
   Rows v{};
@@ -153,7 +153,7 @@ void Attend(const AttentionForwardArgs<>& a, const KeptHeads& kept) {
 }
 
 void Forward(const AttentionForwardArgs<>& a) { Attend(a, {}); }
-void AttendKept(const AttendKeptArgs& a) { Attend(a, a.kept); }
+void AttendCached(const AttendCachedArgs& a) { Attend(a, a.kept); }
 
 }  // namespace
 
@@ -162,7 +162,7 @@ void FillAttention(OpTable& table) {
   products = table;
   table.attention_scratch_size = ScratchSize;
   table.attention_forward = Forward;
-  table.attend_kept = AttendKept;
+  table.attend_cached = AttendCached;
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -33,10 +33,10 @@
 namespace wisp::kernels {
 
 // `target` is one Highway target bit that this processor supports. Unknown targets leave the table unchanged.
-void FillGemm(int64_t target, OpTable& table);       // products, also with panels; column_sum
-void FillSoftmax(int64_t target, OpTable& table);    // softmax_stats, cross_entropy_gradient
-void FillKeptKeys(int64_t target, OpTable& table);   // keep_keys
-void FillAttention(int64_t target, OpTable& table);  // attention_forward
+void FillGemm(int64_t target, OpTable& table);        // products, also with panels; column_sum
+void FillSoftmax(int64_t target, OpTable& table);     // softmax_stats, cross_entropy_gradient
+void FillCachedKeys(int64_t target, OpTable& table);  // keep_keys
+void FillAttention(int64_t target, OpTable& table);   // attention_forward
 void FillAttentionBackward(int64_t target, OpTable& table);
 void FillNorm(int64_t target, OpTable& table);         // layer norm, RMS norm
 void FillRotary(int64_t target, OpTable& table);       // rotary

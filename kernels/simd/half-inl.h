@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Converts finite float16 numbers.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V WidenHalves(D d, const Half* from) {
+HWY_INLINE V ConvertFloat16(D d, const Half* from) {
 #if WISP_CONVERTS_HALVES
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t*>(from)));
 #else
@@ -43,7 +43,7 @@ HWY_INLINE void WidenToFloats(const Half* from, size_t n, float* to) {
   const hn::ScalableTag<float> d;
   size_t i = 0;
   for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
-    auto x = WidenHalves(d, from + i);
+    auto x = ConvertFloat16(d, from + i);
 #if !WISP_CONVERTS_HALVES
     x = hn::IfThenElse(hn::Gt(hn::Abs(x), hn::Set(d, kLargestHalf)), hn::NaN(d), x);
 #endif

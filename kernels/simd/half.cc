@@ -26,7 +26,7 @@ using DFour = hn::FixedTag<float, 4>;
 using Four = hn::Vec<DFour>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-HWY_INLINE V Widen(const Half* from) { return WidenHalves(D(), from); }
+HWY_INLINE V Widen(const Half* from) { return ConvertFloat16(D(), from); }
 
 void ScaleHalf(const ScaleHalfArgs& a) {
   const D d;

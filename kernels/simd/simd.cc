@@ -59,7 +59,7 @@ OpTable TableOf(int64_t target, const OpTable& start) {
   FillReduce(target, table);
   FillIntegers(target, table);
   FillOptimizer(target, table);
-  FillKeptKeys(target, table);
+  FillCachedKeys(target, table);
   FillAttention(target, table);  // last, because it uses the other entries
   FillAttentionBackward(target, table);
   return table;

@@ -33,7 +33,7 @@ struct OpenChoice {
   std::string adapter;  // path of the adapter, or empty
   size_t num_threads;
   Executor executor;
-  kernels::KeptType kept;
+  kernels::CacheType kept;
   kernels::Device device;
   uint64_t max_bytes;                                 // limit on what the model holds beside its file; 0: no limit
   std::unique_ptr<kernels::HostAllocator> allocator;  // used by `device`; null: the system's allocator

@@ -1,4 +1,4 @@
-// Internals of wisp_text_model and of the generation structs, for the functions that draw privately.
+// Internals of wisp_text_model and of the generation structs, for the functions that sample privately.
 #ifndef WISP_PORTS_C_TEXT_C_H_
 #define WISP_PORTS_C_TEXT_C_H_
 

@@ -64,8 +64,8 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
     return InvalidArgument("wisp_open_options: there is no verification ", verify);
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
-  if (o.half_cache != 0 && o.half_cache != 1)
-    return InvalidArgument("wisp_open_options: half_cache is ", o.half_cache, ", allowed are 0 and 1");
+  if (o.float16_cache != 0 && o.float16_cache != 1)
+    return InvalidArgument("wisp_open_options: float16_cache is ", o.float16_cache, ", allowed are 0 and 1");
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kInference));
   // Refused with or without the device, so that an app tested without a GPU behaves the same with one.
@@ -78,7 +78,7 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
                     .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
                     .num_threads = std::max<size_t>(1, o.num_threads),
                     .executor = ExecutorOf(o.run_tasks, o.run_tasks_data),
-                    .kept = o.half_cache == 1 ? kernels::KeptType::kHalf : kernels::KeptType::kFloat,
+                    .kept = o.float16_cache == 1 ? kernels::CacheType::kHalf : kernels::CacheType::kFloat,
                     .device = device.device,
                     .max_bytes = o.max_bytes,
                     .allocator = std::move(allocator)};
@@ -106,7 +106,7 @@ Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice
                       .score_bytes = plan.scores,
                       .name_bytes = PlanItemTexts(file),
                       .device_bytes = plan.on_device,
-                      .newcomer_bytes = plan.newcomer};
+                      .cold_start_bytes = plan.cold_start};
   m.total_bytes = plan.total() + m.name_bytes;
   return m;
 }

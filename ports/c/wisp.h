@@ -8,7 +8,7 @@
  *     thread at a time; different handles are independent. The library has no global state, prints nothing, never
  *     exits, and lets no C++ exception out.
  *   - After fork() the child may close every handle, and use models that are on the processor, on one thread. Logs and
- *     charged draws refuse to work there (WISP_INVALID_ARGUMENT): open them anew.
+ *     charged samples refuse to work there (WISP_INVALID_ARGUMENT): open them anew.
  *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
  *     "default" for every field unless said otherwise. A result struct is filled up to its size, never beyond.
  *     A size that no version ever had (below 8, or no multiple of its alignment) is WISP_INVALID_ARGUMENT, and so is an
@@ -19,7 +19,7 @@
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
  * A whole program: example.c. Models in memory, allocators, model information: wisp_embed.h. Nightly training:
- * wisp_life.h. */
+ * wisp_deployment.h. */
 #ifndef WISP_PORTS_C_WISP_H_
 #define WISP_PORTS_C_WISP_H_
 
@@ -138,7 +138,7 @@ typedef struct wisp_open_options { /* how a model is opened */
    * work for each; scores stay the same to the bit. At most 1024; 0 and 1: the caller's alone. Not with
    * WISP_BACKEND_XNNPACK. Idle threads sleep between calls. wisp_recommend_batch has its own number */
   uint32_t num_threads;
-  int32_t half_cache;       /* 1: float16 key/value cache, slightly less exact; not on a device or with Re-Attention */
+  int32_t float16_cache;    /* 1: float16 key/value cache, slightly less exact; not on a device or with Re-Attention */
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; called several times a block */
   void* run_tasks_data;     /* run_tasks and its data are used until the model is closed */
   /* NULL: the processor. A model whose device does not exist opens on the processor: see wisp_model_on_device. A device
@@ -164,8 +164,8 @@ typedef struct wisp_model_memory {
   uint64_t score_bytes;          /* scores and lists of results */
   uint64_t name_bytes;           /* the items' keys and names */
   uint64_t total_bytes;          /* everything but the file */
-  uint64_t device_bytes;   /* the part of these in a device's memory, the file's weights included; 0 without a device */
-  uint64_t newcomer_bytes; /* in addition, from the first empty history (cold start) on */
+  uint64_t device_bytes; /* the part of these in a device's memory, the file's weights included; 0 without a device */
+  uint64_t cold_start_bytes; /* in addition, from the first empty history (cold start) on */
 } wisp_model_memory;
 
 /* Plans the memory of the model in that file on this device. Reads the description, not the weights, and allocates
@@ -259,37 +259,37 @@ typedef enum wisp_unit WISP_ENUM_TYPE {
 } wisp_unit;
 
 /* For weights that were fine-tuned without a guarantee: items are sampled instead of ranked, and the ledger of the data
- * is charged before each draw. This protects the records that the weights learned from, not the history given here, the
- * candidates or the number of items. Only items come out, in the order they were drawn, without scores. Draws are free
- * if the weights' provenance has a guarantee for everything or names public data alone: nothing is charged and no
- * ledger is needed. */
+ * is charged before each sample. This protects the records that the weights learned from, not the history given here,
+ * the candidates or the number of items. Only items come out, in the order they were sampled, without scores. Samples
+ * are free if the weights' provenance has a guarantee for everything or names public data alone: nothing is charged and
+ * no ledger is needed. */
 typedef struct wisp_private_recommender wisp_private_recommender;
 
-/* How draws are made private. */
+/* How samples are made private. */
 typedef enum wisp_decoding WISP_ENUM_TYPE {
   WISP_DECODING_DEFAULT = 0, /* anchored if there is a base model, else mixed */
   WISP_DECODING_MIXED = 1,   /* the model with probability lambda, else uniform */
   WISP_DECODING_ANCHORED = 2 /* the base model, moved by the fine-tuned one by at most `clip` logits */
 } wisp_decoding;
 
-typedef struct wisp_private_options { /* how items are drawn, and what may be spent */
+typedef struct wisp_private_options { /* how items are sampled, and what may be spent */
   size_t size;
   wisp_decoding decoding; /* mixed or anchored */
-  /* of the data set that the model learned from; required where draws are charged; created if absent */
+  /* of the data set that the model learned from; required where samples are charged; created if absent */
   const char* ledger_path;
   wisp_model* base_model; /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
   /* Labels of data sets in the models' provenance that are public, on the app's word. They must make the base free. */
   const char* const* public_datasets;
   size_t num_public_datasets; /* of `public_datasets` */
-  /* Set exactly one of the next four where draws are charged. */
-  double lambda;           /* mixed: above 0 and below 1 */
-  double clip;             /* anchored: above 0 */
-  double epsilon_per_draw; /* at delta 0 */
-  /* of `lifetime_draws` draws together, at `delta`: over all calls there will ever be. It becomes the limit of a ledger
-   * that has no limit and no charge; a ledger with charges must already have a limit */
+  /* Set exactly one of the next four where samples are charged. */
+  double lambda;             /* mixed: above 0 and below 1 */
+  double clip;               /* anchored: above 0 */
+  double epsilon_per_sample; /* at delta 0 */
+  /* of `planned_samples` samples together, at `delta`: over all calls there will ever be. It becomes the limit of a
+   * ledger that has no limit and no charge; a ledger with charges must already have a limit */
   double epsilon;
-  double delta;            /* with epsilon or budget_epsilon */
-  uint64_t lifetime_draws; /* with epsilon */
+  double delta;             /* with epsilon or budget_epsilon */
+  uint64_t planned_samples; /* with epsilon */
   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
   double budget_epsilon;
   /* a number of records that anybody may know: delta must be below 1 over it, at most 1e-3, and at most 1e-5 with ten
@@ -297,11 +297,11 @@ typedef struct wisp_private_options { /* how items are drawn, and what may be sp
   uint32_t num_records_public;
   /* 1: accept a delta up to 1 / num_records_public, as papers use; not with ten records or fewer */
   int32_t allow_large_delta;
-  double temperature;        /* 0: 1 */
-  uint32_t top_k;            /* mixed: keep the model's best so many, before mixing; 0: all */
-  double top_p;              /* mixed: then keep the fewest with this probability together, before mixing; 0: all */
-  uint32_t draws_per_charge; /* a charge is one write to disk; charged draws are spent even if unused; 0: 1 */
-  int32_t not_read;          /* reserved */
+  double temperature;          /* 0: 1 */
+  uint32_t top_k;              /* mixed: keep the model's best so many, before mixing; 0: all */
+  double top_p;                /* mixed: then keep the fewest with this probability together, before mixing; 0: all */
+  uint32_t samples_per_charge; /* a charge is one write to disk; charged samples are spent even if unused; 0: 1 */
+  int32_t not_read;            /* reserved */
   /* 1: a data set of the ledger's name in the models' provenance is a different one. 0: a ledger that lacks what the
    * models have spent on its data set is refused */
   int32_t other_data;
@@ -319,11 +319,11 @@ typedef struct wisp_private_options { /* how items are drawn, and what may be sp
 WISP_API wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options,
                                                  wisp_private_recommender** recommender, wisp_error* error);
 WISP_API void wisp_private_recommender_close(wisp_private_recommender* recommender); /* close it before its models */
-/* 1: draws are free; 0: they are charged. */
+/* 1: samples are free; 0: they are charged. */
 WISP_API int32_t wisp_private_recommender_is_free(const wisp_private_recommender* recommender);
 
-/* Writes at most `*count` distinct items, drawn after `history`, to `items`, and their number to `*count`. `options`
- * may be NULL; its candidates must be public. WISP_PRIVACY_REFUSED: the budget is spent, and nothing was drawn. */
+/* Writes at most `*count` distinct items, sampled after `history`, to `items`, and their number to `*count`. `options`
+ * may be NULL; its candidates must be public. WISP_PRIVACY_REFUSED: the budget is spent, and nothing was sampled. */
 WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history,
                                           size_t num_history, const wisp_recommend_options* options, int32_t* items,
                                           size_t* count, wisp_error* error);
@@ -463,16 +463,16 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
                                                 wisp_personalise_memory* memory, wisp_error* error);
 
 /* Fine-tunes with DP-SGD (record = one unit of the log; Poisson sampling; exact discrete Gaussian noise from the
- * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.
- * When cancelled or failed, no model is written and what was charged stays charged. With a checkpoint_path the run is
- * saved there every checkpoint_every steps, when it is cancelled, and before the model is written; a process that is
- * killed loses what came after the last of these. The next call with the same path and options resumes there, pays for
- * the steps that are left, and removes the file once the model is written. What was charged but unused when the run
- * stopped stays spent. If the ledger's limit has no room for all steps that are left, the run ends with those that it
- * allows (planned_steps). A checkpoint of other options or another model is refused and stays: delete it to start anew.
- * A checkpoint learned from the log: keep it as private. WISP_IO, before a charge: another run will write the same
- * output or checkpoint. WISP_PRIVACY_REFUSED, before a charge: a model imported from data that nobody named, or a
- * budget below what is spent. */
+ * operating system's randomness). Every step is charged to the ledger before its noise is sampled. `result` may be
+ * NULL. When cancelled or failed, no model is written and what was charged stays charged. With a checkpoint_path the
+ * run is saved there every checkpoint_every steps, when it is cancelled, and before the model is written; a process
+ * that is killed loses what came after the last of these. The next call with the same path and options resumes there,
+ * pays for the steps that are left, and removes the file once the model is written. What was charged but unused when
+ * the run stopped stays spent. If the ledger's limit has no room for all steps that are left, the run ends with those
+ * that it allows (planned_steps). A checkpoint of other options or another model is refused and stays: delete it to
+ * start anew. A checkpoint learned from the log: keep it as private. WISP_IO, before a charge: another run will write
+ * the same output or checkpoint. WISP_PRIVACY_REFUSED, before a charge: a model imported from data that nobody named,
+ * or a budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,
                                     wisp_error* error);
 

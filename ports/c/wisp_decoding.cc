@@ -1,4 +1,4 @@
-// The C interface's private recommending: drawing items and charging the ledger for them.
+// The C interface's private recommending: sampling items and charging the ledger for them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ports/c/anchor_c.h"
-#include "ports/c/draws_c.h"
+#include "ports/c/sampling_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/decoding/private_recommender.h"
@@ -28,10 +28,10 @@ using wisp::Status;
 using wisp::ports::Guarded;
 namespace privacy = wisp::privacy;
 
-Status CheckDrawOptions(const wisp_private_options& o) {
+Status CheckSampleOptions(const wisp_private_options& o) {
   WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_private_options", {{"lambda", o.lambda},
                                                                           {"clip", o.clip},
-                                                                          {"epsilon_per_draw", o.epsilon_per_draw},
+                                                                          {"epsilon_per_sample", o.epsilon_per_sample},
                                                                           {"epsilon", o.epsilon},
                                                                           {"delta", o.delta},
                                                                           {"budget_epsilon", o.budget_epsilon},
@@ -42,18 +42,19 @@ Status CheckDrawOptions(const wisp_private_options& o) {
     if (o.public_datasets[i] == nullptr)
       return InvalidArgument("wisp_private_options: a label of public_datasets is NULL");
   }
-  if ((o.epsilon > 0) != (o.lifetime_draws > 0))
-    return InvalidArgument("wisp_private_options: epsilon and lifetime_draws belong together");
+  if ((o.epsilon > 0) != (o.planned_samples > 0))
+    return InvalidArgument("wisp_private_options: epsilon and planned_samples belong together");
   return OkStatus();
 }
 
 std::optional<double> Given(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
 
-Result<wisp::DrawGoal> GoalOf(const wisp_private_options& o) {
-  wisp::DrawGoal goal{.lambda = Given(o.lambda), .clip = Given(o.clip), .epsilon_per_draw = Given(o.epsilon_per_draw)};
+Result<wisp::SampleGoal> GoalOf(const wisp_private_options& o) {
+  wisp::SampleGoal goal{
+      .lambda = Given(o.lambda), .clip = Given(o.clip), .epsilon_per_sample = Given(o.epsilon_per_sample)};
   if (o.epsilon == 0) return goal;
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(o.epsilon, o.delta));
-  goal.lifetime = wisp::DrawGoal::Lifetime{target, o.lifetime_draws};
+  goal.planned = wisp::SampleGoal::Planned{target, o.planned_samples};
   return goal;
 }
 
@@ -72,7 +73,7 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
 }
 
 // Empty if the caller chose no unit.
-Result<std::optional<privacy::PrivacyUnit>> DrawUnit(const wisp_private_options& o) {
+Result<std::optional<privacy::PrivacyUnit>> SampleUnit(const wisp_private_options& o) {
   const int32_t number = wisp::ports::NumberOf(o.unit);
   const auto unit = wisp::ports::UnitOfNumber(number);
   if (unit || number == 0) return unit;
@@ -83,18 +84,18 @@ Result<std::optional<privacy::PrivacyUnit>> DrawUnit(const wisp_private_options&
 
 namespace wisp::ports {
 
-Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std::string& run) {
+Result<ReadSamples> ReadPrivateSamples(const wisp_private_options& given, const std::string& run) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
-  WISP_RETURN_IF_ERROR(CheckDrawOptions(o));
-  ReadDraws read{.options = {.temperature = o.temperature == 0 ? 1 : o.temperature,
-                             .top_k = o.top_k,
-                             .nucleus = o.top_p == 0 ? 1 : o.top_p,
-                             .num_records_public = o.num_records_public,
-                             .allow_large_delta = o.allow_large_delta != 0,
-                             .other_data = o.other_data != 0,
-                             .draws_per_charge = std::max(1u, o.draws_per_charge)},
-                 .public_datasets = {o.public_datasets, o.public_datasets + o.num_public_datasets},
-                 .base_model = o.base_model};
+  WISP_RETURN_IF_ERROR(CheckSampleOptions(o));
+  ReadSamples read{.options = {.temperature = o.temperature == 0 ? 1 : o.temperature,
+                               .top_k = o.top_k,
+                               .nucleus = o.top_p == 0 ? 1 : o.top_p,
+                               .num_records_public = o.num_records_public,
+                               .allow_large_delta = o.allow_large_delta != 0,
+                               .other_data = o.other_data != 0,
+                               .samples_per_charge = std::max(1u, o.samples_per_charge)},
+                   .public_datasets = {o.public_datasets, o.public_datasets + o.num_public_datasets},
+                   .base_model = o.base_model};
   WISP_ASSIGN_OR_RETURN(read.options.mode, ModeOf(o));
   WISP_ASSIGN_OR_RETURN(read.options.goal, GoalOf(o));
   if (o.budget_epsilon > 0) {
@@ -107,21 +108,21 @@ Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std:
 }
 
 // Decoders learn lines, paragraphs or chunks, whoever wrote them.
-DrawsShow ShownBy(const ModelFile& model) {
-  return model.tokenizer().empty() ? DrawsShow::kRecords : DrawsShow::kRecordsOfTexts;
+SamplesShow ShownBy(const ModelFile& model) {
+  return model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kRecordsOfTexts;
 }
 
 Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
-                    DrawsShow shown, std::optional<privacy::Ledger>& out) {
+                    SamplesShow shown, std::optional<privacy::Ledger>& out) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(std::string dataset, DatasetToCharge(need));
   if (dataset.empty()) dataset = named;
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(o.anchor));
-  WISP_ASSIGN_OR_RETURN(const auto unit, DrawUnit(o));
-  const bool of_texts = shown == DrawsShow::kTexts;
-  const auto usual = shown == DrawsShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction;
-  const privacy::RecordSpec record = RecordOfDraws(unit.value_or(usual), of_texts);
+  WISP_ASSIGN_OR_RETURN(const auto unit, SampleUnit(o));
+  const bool of_texts = shown == SamplesShow::kTexts;
+  const auto usual = shown == SamplesShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction;
+  const privacy::RecordSpec record = RecordOfSamples(unit.value_or(usual), of_texts);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
                                                               .record = record,
@@ -141,15 +142,15 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   if (model == nullptr || given == nullptr || out == nullptr) {
     return InvalidArgument("wisp_private_recommender_open: model, options and recommender must not be NULL");
   }
-  WISP_ASSIGN_OR_RETURN(const wisp::ports::ReadDraws read,
-                        wisp::ports::ReadPrivateDraws(*given, wisp::PrivateDrawOptions().run));
+  WISP_ASSIGN_OR_RETURN(const wisp::ports::ReadSamples read,
+                        wisp::ports::ReadPrivateSamples(*given, wisp::PrivateSampleOptions().run));
   wisp::PrivateRecommenderOptions options = read.options;
   options.public_datasets = read.public_datasets;
   if (read.base_model != nullptr) options.base = &wisp::ports::SessionOf(read.base_model);
   auto made = std::make_unique<wisp_private_recommender>();
   const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
-  WISP_RETURN_IF_ERROR(wisp::CheckDrawBackends(wisp::ports::SessionOf(model), options.base));
-  // Draws from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
+  WISP_RETURN_IF_ERROR(wisp::CheckSampleBackends(wisp::ports::SessionOf(model), options.base));
+  // Samples from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
   WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
   const auto shown = wisp::ports::ShownBy(wisp::ports::SessionOf(model).file());
@@ -175,9 +176,9 @@ Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_
   WISP_ASSIGN_OR_RETURN(options.seen, wisp::ports::SeenOf(o));
   options.excluded = {o.excluded, o.num_excluded};
   options.candidates = {o.candidates, o.num_candidates};
-  WISP_ASSIGN_OR_RETURN(const auto drawn, r->recommender->Recommend({history, num_history}, options));
-  std::copy(drawn.begin(), drawn.end(), items);
-  *count = drawn.size();
+  WISP_ASSIGN_OR_RETURN(const auto sampled, r->recommender->Recommend({history, num_history}, options));
+  std::copy(sampled.begin(), sampled.end(), items);
+  *count = sampled.size();
   return OkStatus();
 }
 

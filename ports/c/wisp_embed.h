@@ -31,7 +31,7 @@ WISP_API wisp_code wisp_model_open_descriptor(const char* name, int descriptor, 
                                               const wisp_open_options* options, wisp_model** model, wisp_error* error);
 
 /* Allocates the model's large buffers: activations, packed weights, key/value caches. Names, scores (5 bytes an item),
- * lists of results, and the popular items for an empty history (wisp_model_memory.newcomer_bytes) come from the C++
+ * lists of results, and the popular items for an empty history (wisp_model_memory.cold_start_bytes) come from the C++
  * library's allocator. `allocate` returns `bytes` bytes that start on a multiple of `alignment`, or NULL, which is
  * WISP_INTERNAL ("out of memory"). Both functions are called on the thread that opens, uses or closes the model. */
 typedef struct wisp_allocator {
@@ -41,15 +41,16 @@ typedef struct wisp_allocator {
   void* data;                                                    /* must outlive the model */
 } wisp_allocator;
 
-/* Sentences about what a night does, for an app's own log. They follow from the plan, the ledger and the released
- * models alone, so they are no more private than these. With WISP_JUDGE_LOCAL they do not say which model is served. */
+/* Sentences about what a run does, for an app's own log. They follow from the plan, the ledger and the released
+ * models alone, so they are no more private than these. With WISP_EVALUATION_LOCAL they do not say which model is
+ * served. */
 typedef enum wisp_log_level WISP_ENUM_TYPE {
   WISP_LOG_INFO = 0,
   WISP_LOG_WARNING = 1 /* something did not go as asked: no device, no room for a checkpoint, a budget at its end */
 } wisp_log_level;
-typedef struct wisp_logger { /* receives a night's sentences */
+typedef struct wisp_logger { /* receives a run's sentences */
   size_t size;
-  void (*write)(void* data, wisp_log_level level, const char* sentence); /* called on the thread of the night */
+  void (*write)(void* data, wisp_log_level level, const char* sentence); /* called on the thread of the run */
   void* data;                                                            /* given to `write` */
 } wisp_logger;
 
@@ -81,7 +82,7 @@ typedef struct wisp_provenance {
   const char* accountant;   /* how epsilon was computed */
   const char* privacy_unit; /* definition of one record */
   const char* adjacency;    /* which data sets count as neighbours */
-  const char* sampling;     /* how batches were drawn */
+  const char* sampling;     /* how batches were sampled */
   const char* dataset;      /* name of the data set */
   const char* date;         /* ISO 8601 */
   uint64_t steps;           /* steps of the run */

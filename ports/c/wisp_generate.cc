@@ -1,10 +1,10 @@
-// The C interface's private generating: drawing tokens and charging the ledger for them.
+// The C interface's private generating: sampling tokens and charging the ledger for them.
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ports/c/draws_c.h"
+#include "ports/c/sampling_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "ports/c/text_c.h"
@@ -43,14 +43,14 @@ Status CheckTexts(const wisp_private_text_options& o) {
 
 // Reads the options that only decoders have.
 Result<wisp::PrivateGeneratorOptions> GeneratorOptions(const wisp_private_text_options& o,
-                                                       const wisp::PrivateDrawOptions& draws) {
-  wisp::PrivateGeneratorOptions options{.draws = draws, .base_top = o.base_top};
-  options.draws.contexts = o.contexts;
-  if (o.mixing_floor > 0) options.draws.mixing_floor = o.mixing_floor;
+                                                       const wisp::PrivateSampleOptions& samples) {
+  wisp::PrivateGeneratorOptions options{.samples = samples, .base_top = o.base_top};
+  options.samples.contexts = o.contexts;
+  if (o.mixing_floor > 0) options.samples.mixing_floor = o.mixing_floor;
   if (o.mix_with_base == 0) return options;
-  if (draws.mode == wisp::DecodingMode::kBaseAnchored)
+  if (samples.mode == wisp::DecodingMode::kBaseAnchored)
     return InvalidArgument("wisp_private_text_options: mix_with_base is of the decoding mixed");
-  options.draws.mode = wisp::DecodingMode::kNonUniform;
+  options.samples.mode = wisp::DecodingMode::kNonUniform;
   return options;
 }
 
@@ -62,26 +62,26 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   WISP_RETURN_IF_ERROR(CheckTexts(o));
   WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::DecoderOf(*model, kCalled));
   const wisp_private_options none = WISP_INIT(wisp_private_options);
-  const wisp_private_options& draws = o.draws == nullptr ? none : *o.draws;
-  WISP_ASSIGN_OR_RETURN(wisp::ports::ReadDraws read, wisp::ports::ReadPrivateDraws(draws, "generation"));
+  const wisp_private_options& samples = o.samples == nullptr ? none : *o.samples;
+  WISP_ASSIGN_OR_RETURN(wisp::ports::ReadSamples read, wisp::ports::ReadPrivateSamples(samples, "generation"));
   if (read.base_model != nullptr)
-    return InvalidArgument(kCalled, ": the base of a decoder is base_model of these options, not that of `draws`");
+    return InvalidArgument(kCalled, ": the base of a decoder is base_model of these options, not that of `samples`");
   WISP_ASSIGN_OR_RETURN(wisp::PrivateGeneratorOptions options, GeneratorOptions(o, read.options));
-  options.draws.public_datasets = read.public_datasets;
+  options.samples.public_datasets = read.public_datasets;
   if (o.base_model != nullptr) {
-    WISP_ASSIGN_OR_RETURN(options.draws.base, wisp::ports::DecoderOf(*o.base_model, kCalled));
+    WISP_ASSIGN_OR_RETURN(options.samples.base, wisp::ports::DecoderOf(*o.base_model, kCalled));
   }
-  WISP_RETURN_IF_ERROR(wisp::CheckDrawBackends(*session, options.draws.base));
-  // Draws from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
+  WISP_RETURN_IF_ERROR(wisp::CheckSampleBackends(*session, options.samples.base));
+  // Samples from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
   WISP_RETURN_IF_ERROR(session->file().VerifyWeights());
-  if (options.draws.base != nullptr) WISP_RETURN_IF_ERROR(options.draws.base->file().VerifyWeights());
+  if (options.samples.base != nullptr) WISP_RETURN_IF_ERROR(options.samples.base->file().VerifyWeights());
   auto made = std::make_unique<wisp_private_generator>();
-  wisp::DecodingNeed need = wisp::NeedOf(session->file(), wisp::PolicyOf(options.draws));
+  wisp::DecodingNeed need = wisp::NeedOf(session->file(), wisp::PolicyOf(options.samples));
   if (o.contexts > 0) need.datasets.clear();
-  const auto shown = o.contexts > 0 ? wisp::ports::DrawsShow::kTexts : wisp::ports::ShownBy(session->file());
+  const auto shown = o.contexts > 0 ? wisp::ports::SamplesShow::kTexts : wisp::ports::ShownBy(session->file());
   WISP_RETURN_IF_ERROR(
-      wisp::ports::OpenLedgerOf(draws, need, o.dataset == nullptr ? "" : o.dataset, shown, made->ledger));
-  options.draws.ledger = made->ledger ? &*made->ledger : nullptr;
+      wisp::ports::OpenLedgerOf(samples, need, o.dataset == nullptr ? "" : o.dataset, shown, made->ledger));
+  options.samples.ledger = made->ledger ? &*made->ledger : nullptr;
   made->texts.assign(o.private_texts, o.private_texts + o.num_private_texts);
   wisp::PrivateTexts texts{.texts = made->texts};
   if (o.context_before != nullptr) texts.before = o.context_before;
@@ -97,7 +97,7 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
 // Refuses options of plain generation that change a token's distribution.
 Status CheckPlain(const wisp::SamplingOptions& o) {
   if (o.temperature == 0)
-    return PrivacyRefused("wisp_private_generate: greedy is arg-max, and the guarantee is that of random draws");
+    return PrivacyRefused("wisp_private_generate: greedy is arg-max, and the guarantee is that of random samples");
   if (o.temperature != 1 || o.top_k != 0 || o.top_p != 1)
     return PrivacyRefused("wisp_private_generate: temperature, top_k and top_p are fixed when the generator is opened");
   if (o.min_p != 0 || o.repetition_penalty != 1 || o.seed != 0)

@@ -59,8 +59,8 @@ Status Open(const char* path, const wisp_open_options* given, wisp_text_model** 
   const bool decodes = file.architecture().head.kind == wisp::HeadKind::kNextItem;
   if (!decodes && choice.backend != wisp::Backend::kSimd)
     return Unsupported("wisp_text_open: an encoder or a classifier has the backend WISP_BACKEND_SIMD alone");
-  if (!decodes && choice.kept != wisp::kernels::KeptType::kFloat)
-    return Unsupported("wisp_text_open: an encoder or a classifier keeps no keys and values: leave half_cache at 0");
+  if (!decodes && choice.kept != wisp::kernels::CacheType::kFloat)
+    return Unsupported("wisp_text_open: an encoder or a classifier keeps no keys and values: leave float16_cache at 0");
   auto model = std::make_unique<wisp_text_model>(wisp_text_model{.file = std::move(file)});
   if (decodes) {
     model->num_threads = choice.num_threads;

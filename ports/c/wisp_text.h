@@ -22,7 +22,7 @@ extern "C" {
 
 typedef struct wisp_text_model wisp_text_model; /* an open model of texts */
 
-/* Opens an encoder, a classifier or a decoder. `options`, which may be NULL: backend, half_cache (decoders), verify,
+/* Opens an encoder, a classifier or a decoder. `options`, which may be NULL: backend, float16_cache (decoders), verify,
  * verified, adapter_path, num_threads, run_tasks and its data are read; any other that is set is WISP_UNSUPPORTED. With
  * WISP_VERIFY_ONCE a large model opens in milliseconds from the second time on. WISP_INVALID_ARGUMENT: the model has no
  * tokenizer. */
@@ -129,18 +129,19 @@ typedef struct wisp_private_generator wisp_private_generator;
 
 typedef struct wisp_private_text_options { /* what is protected, and how tokens are sampled */
   size_t size;
-  /* ledger, decoding, temperature, top_k, top_p, draws_per_charge; a draw is a token. base_model must be NULL here. A
-   * new ledger has WISP_UNIT_INTERACTION unless a unit is given, because decoders learn lines, paragraphs or chunks,
-   * whoever wrote them. May be NULL where draws are free. */
-  const wisp_private_options* draws;
+  /* ledger, decoding, temperature, top_k, top_p, samples_per_charge; a sample is a token. base_model must be NULL here.
+   * A new ledger has WISP_UNIT_INTERACTION unless a unit is given, because decoders learn lines, paragraphs or chunks,
+   * whoever wrote them. May be NULL where samples are free. */
+  const wisp_private_options* samples;
   /* anchored, or mixed: the public decoder as shipped, with the same tokenizer; must stay open; may be NULL if mixed */
   wisp_text_model* base_model;
   int32_t mix_with_base; /* 1, mixed: mix with the base's distribution instead of the uniform one */
   uint32_t base_top;     /* keep only this many best tokens of the base, or of the public context; 0: all */
   double mixing_floor;   /* mix_with_base: the uniform distribution's share of what is mixed in; 0: 0.1 */
-  /* Private texts, each one record; copied. The difference of each from the public context is clipped (draws->clip);
+  /* Private texts, each one record; copied. The difference of each from the public context is clipped (samples->clip);
    * differences are summed and divided by `contexts`, a public number: as many as there are texts, or about that. The
-   * ledger's unit is WISP_UNIT_INTERACTION, or draws->unit: WISP_UNIT_USER if each text is all that one user wrote. */
+   * ledger's unit is WISP_UNIT_INTERACTION, or samples->unit: WISP_UNIT_USER if each text is all that one user
+   * wrote. */
   const char* const* private_texts;
   size_t num_private_texts; /* of `private_texts` */
   uint32_t contexts;        /* 0: no private texts */
@@ -152,8 +153,8 @@ typedef struct wisp_private_text_options { /* what is protected, and how tokens 
 } wisp_private_text_options;
 
 /* `model` must stay open until the generator is closed; one thread at a time uses both. WISP_PRIVACY_REFUSED: the
- * sentence says what has no guarantee, or that a ledger is needed. The ledger, its limit and the plan of lifetime draws
- * are written with the first text that wisp_private_generate does not refuse. */
+ * sentence says what has no guarantee, or that a ledger is needed. The ledger, its limit and the plan of lifetime
+ * samples are written with the first text that wisp_private_generate does not refuse. */
 WISP_API wisp_code wisp_private_generator_open(wisp_text_model* model, const wisp_private_text_options* options,
                                                wisp_private_generator** generator, wisp_error* error);
 WISP_API void wisp_private_generator_close(wisp_private_generator* generator); /* close it before its models */

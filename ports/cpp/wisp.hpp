@@ -25,7 +25,7 @@
 
 #include "wisp.h"
 #include "wisp_embed.h"
-#include "wisp_life.h"
+#include "wisp_deployment.h"
 #include "wisp_text.h"
 
 namespace wisp::api {
@@ -270,12 +270,12 @@ Result WithProgress(wisp_code (*run)(const Options*, Result*, wisp_error*), Opti
 inline wisp_personalise_result Personalise(const wisp_personalise_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise, options, std::move(progress));
 }
-inline wisp_plan PlanLife(const wisp_plan_options& options) {  // makes the plan, or finds the existing one
-  return internal::Read<wisp_plan>(wisp_plan_life, &options);
+inline wisp_plan PlanDeployment(const wisp_plan_options& options) {  // makes the plan, or finds the existing one
+  return internal::Read<wisp_plan>(wisp_plan_make, &options);
 }
-// One night of the plan.
-inline wisp_night_result PersonaliseNight(const wisp_night_options& options, Progress progress = {}) {
-  return internal::WithProgress(wisp_personalise_night, options, std::move(progress));
+// One run of the plan.
+inline wisp_run_result RunPlanned(const wisp_run_options& options, Progress progress = {}) {
+  return internal::WithProgress(wisp_run_planned, options, std::move(progress));
 }
 // Returns what is left of the ledger's limit and plan; `delta` is used if it has no limit.
 inline wisp_budget Budget(const std::string& ledger, double delta, const wisp_anchor* anchor = nullptr) {

@@ -1,4 +1,4 @@
-// Built for speed: loops over every outcome and every draw of an audit.
+// Built for speed: loops over every outcome and every sample of an audit.
 #include "runtime/decoding/audit_decoding.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string>
 
-#include "runtime/decoding/draw_cost.h"
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_cost.h"
+#include "runtime/decoding/sample_law.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/audit/audit_exact.h"
 
@@ -29,8 +29,8 @@ Status CheckOptions(const DecodingAuditOptions& o) {
   if (o.num_items < 2 || o.num_items > kMostAuditedItems) {
     return InvalidArgument("the audited support has ", o.num_items, " items, allowed are 2 to ", kMostAuditedItems);
   }
-  if (o.draws < 1 || o.draws > o.num_items) {
-    return InvalidArgument("draws is ", o.draws, ", allowed are 1 to the support's ", o.num_items);
+  if (o.samples < 1 || o.samples > o.num_items) {
+    return InvalidArgument("samples is ", o.samples, ", allowed are 1 to the support's ", o.num_items);
   }
   if (o.mode == DecodingMode::kPlain) return InvalidArgument("plain sampling makes no claim that could be audited");
   if (!(o.delta >= 0 && o.delta < 1)) return InvalidArgument("delta is ", o.delta, ", allowed is 0 <= delta < 1");
@@ -95,11 +95,11 @@ class Enumeration {
     return models;
   }
 
-  // The probability of each item in the next draw; 0 for items in `drawn`.
-  Law Next(const Model& f, std::span<const uint32_t> drawn) const {
+  // The probability of each item in the next sample; 0 for items in `sampled`.
+  Law Next(const Model& f, std::span<const uint32_t> sampled) const {
     std::vector<int32_t> left;
     for (uint32_t j = 0; j < o_.num_items; ++j) {
-      if (std::find(drawn.begin(), drawn.end(), j) == drawn.end()) left.push_back(static_cast<int32_t>(j));
+      if (std::find(sampled.begin(), sampled.end(), j) == sampled.end()) left.push_back(static_cast<int32_t>(j));
     }
     std::vector<double> w;
     if (o_.mode == DecodingMode::kBaseAnchored) {
@@ -122,31 +122,31 @@ class Enumeration {
   // The probability of every ordered tuple. No remaining item has probability 0, so entry i is the same tuple for every
   // model.
   Result<Law> Tuples(const Model& f) const {
-    const privacy::NextDraw next = [&](std::span<const uint32_t> drawn) -> Result<Law> { return Next(f, drawn); };
-    WISP_ASSIGN_OR_RETURN(privacy::DistributionPair pair, privacy::OrderedDraws(o_.draws, next, next));
+    const privacy::NextSample next = [&](std::span<const uint32_t> sampled) -> Result<Law> { return Next(f, sampled); };
+    WISP_ASSIGN_OR_RETURN(privacy::DistributionPair pair, privacy::OrderedSamples(o_.samples, next, next));
     return std::move(pair.p);
   }
 
-  std::vector<DrawCost> Costs() const {
-    std::vector<DrawCost> costs;
+  std::vector<SampleCost> Costs() const {
+    std::vector<SampleCost> costs;
     std::vector<double> sorted = u_;
     std::sort(sorted.begin(), sorted.end());
-    for (uint32_t t = 0; t < o_.draws; ++t) {
+    for (uint32_t t = 0; t < o_.samples; ++t) {
       const uint64_t left = o_.num_items - t;
-      costs.push_back(o_.mode == DecodingMode::kUniform      ? UniformDrawCost(left, o_.lambda)
-                      : o_.mode == DecodingMode::kNonUniform ? NonUniformDrawCost(sorted, t, o_.lambda)
-                                                             : AnchoredDrawCost(o_.clip, o_.temperature, left));
+      costs.push_back(o_.mode == DecodingMode::kUniform      ? UniformSampleCost(left, o_.lambda)
+                      : o_.mode == DecodingMode::kNonUniform ? NonUniformSampleCost(sorted, t, o_.lambda)
+                                                             : AnchoredSampleCost(o_.clip, o_.temperature, left));
     }
     return costs;
   }
 
   // log P / P' of a tuple that the sampler has sampled.
   double LogRatio(const Model& f, const Model& g, std::span<const int32_t> tuple) const {
-    std::vector<uint32_t> drawn;
+    std::vector<uint32_t> sampled;
     double loss = 0;
     for (int32_t item : tuple) {
-      loss += std::log(Next(f, drawn)[static_cast<size_t>(item)] / Next(g, drawn)[static_cast<size_t>(item)]);
-      drawn.push_back(static_cast<uint32_t>(item));
+      loss += std::log(Next(f, sampled)[static_cast<size_t>(item)] / Next(g, sampled)[static_cast<size_t>(item)]);
+      sampled.push_back(static_cast<uint32_t>(item));
     }
     return loss;
   }
@@ -157,27 +157,28 @@ class Enumeration {
   std::vector<double> u_;
 };
 
-// A lower bound on epsilon from the sampler's own draws under both models. The statistic is the log ratio, which
+// A lower bound on epsilon from the sampler's own samples under both models. The statistic is the log ratio, which
 // separates the models best.
 Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, const Model& f, const Model& g) {
-  WISP_ASSIGN_OR_RETURN(PrivateSampler sampler,
-                        PrivateSampler::Create({.mode = o.mode,
-                                                .num_items = o.num_items,
-                                                .lambda = o.lambda,
-                                                .mixing = o.mixing,
-                                                .clip = o.clip,
-                                                .temperature = o.temperature,
-                                                .ledger = o.ledger,
-                                                .run = "audit of decoding",
-                                                .draws_per_charge = static_cast<uint32_t>(2 * o.observations * o.draws),
-                                                .charge_for = ChargeFor::kWholeCatalogue,
-                                                .reproducible_seed = o.reproducible_seed}));
+  WISP_ASSIGN_OR_RETURN(
+      PrivateSampler sampler,
+      PrivateSampler::Create({.mode = o.mode,
+                              .num_items = o.num_items,
+                              .lambda = o.lambda,
+                              .mixing = o.mixing,
+                              .clip = o.clip,
+                              .temperature = o.temperature,
+                              .ledger = o.ledger,
+                              .run = "audit of decoding",
+                              .samples_per_charge = static_cast<uint32_t>(2 * o.observations * o.samples),
+                              .charge_for = ChargeFor::kWholeCatalogue,
+                              .reproducible_seed = o.reproducible_seed}));
   std::vector<double> seen[2];
   for (size_t which = 0; which < 2; ++which) {
     for (uint64_t i = 0; i < o.observations; ++i) {
-      DrawRequest request{.scores = which == 0 ? f : g, .count = o.draws};
+      SampleRequest request{.scores = which == 0 ? f : g, .count = o.samples};
       if (o.mode == DecodingMode::kBaseAnchored) request.base_scores = all.base();
-      WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> items, sampler.Draw(request));
+      WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> items, sampler.Sample(request));
       seen[which].push_back(all.LogRatio(f, g, items));
     }
   }
@@ -187,12 +188,12 @@ Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, co
   return bound.epsilon;
 }
 
-// Sets the epsilon that is charged for all draws, at delta 0 and at o.delta.
-Status Claim(const DecodingAuditOptions& o, std::span<const DrawCost> costs, DecodingAuditResult& result) {
+// Sets the epsilon that is charged for all samples, at delta 0 and at o.delta.
+Status Claim(const DecodingAuditOptions& o, std::span<const SampleCost> costs, DecodingAuditResult& result) {
   std::vector<privacy::Mechanism> mechanisms;
-  for (const DrawCost& cost : costs) {
+  for (const SampleCost& cost : costs) {
     result.claimed += EpsilonOf(cost);
-    if (cost.kind == DrawCost::Kind::kNothing) continue;
+    if (cost.kind == SampleCost::Kind::kNothing) continue;
     WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, ToMechanism(cost, 1, privacy::Adjacency::kAddRemove));
     mechanisms.push_back(mechanism);
   }
@@ -217,7 +218,7 @@ Result<DecodingAuditResult> AuditDecoding(const DecodingAuditOptions& o) {
   }
   DecodingAuditResult result{.models = models.size()};
   if (o.delta > 0) result.exact_at_delta = 0;
-  std::pair<size_t, size_t> plain = {0, 0};  // the pair that is easiest to tell apart by draws
+  std::pair<size_t, size_t> plain = {0, 0};  // the pair that is easiest to tell apart by samples
   double plainest = 0;
   for (size_t i = 0; i < laws.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {

@@ -1,10 +1,10 @@
-// Built for speed: loops over the vocabulary for every context and draw.
+// Built for speed: loops over the vocabulary for every context and sample.
 #include "runtime/decoding/context_sum.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_law.h"
 
 namespace wisp {
 

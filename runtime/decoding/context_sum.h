@@ -1,4 +1,4 @@
-// The law of draws from several private contexts. A public context's scores are moved by the mean difference of the
+// The law of samples from several private contexts. A public context's scores are moved by the mean difference of the
 // private contexts' scores, each difference clipped (InvisibleInk, Vinod et al. 2025; docs/algorithms.md, section 7).
 //
 //   std::vector<int64_t> sums(n, 0);
@@ -25,12 +25,12 @@ inline constexpr uint32_t kMostContexts = 1u << 20;
 void AddClipped(std::span<const float> scores, std::span<const float> base_scores, double clip,
                 std::span<int64_t> sums);
 
-// Weights of some items, in the form of AnchoredWeights (draw_law.h): w_j = max(2^53, 2^95 exp(t_j)), with t_j = (b_j +
-// D_j - max b - c) / tau and D_j = clip(sums_j, -B G, B G) c / (B G), so |D_j| <= c (1 + 2^-52).
+// Weights of some items, in the form of AnchoredWeights (sample_law.h): w_j = max(2^53, 2^95 exp(t_j)), with t_j = (b_j
+// + D_j - max b - c) / tau and D_j = clip(sums_j, -B G, B G) c / (B G), so |D_j| <= c (1 + 2^-52).
 //
 // Claim. If two `sums` differ by at most G for each item, log(w_j / w'_j) varies over j by at most 2c / (B tau) +
 // kAggregateRangeSlack. If they differ by 2 G, the first term doubles.
-//   Clipping never moves two sums further apart, so D_j moves by at most c / B. log psi (draw_law.h) moves by no
+//   Clipping never moves two sums further apart, so D_j moves by at most c / B. log psi (sample_law.h) moves by no
 //   more than t does.
 //   Error of log w_j: that of AnchoredWeights is below 6 u Z / tau. D_j adds 2 u c <= 2 u Z: the whole numbers are
 //   below 2^53, so exact; c / (B G) and the product round once each. In sum 8 u Z / tau <= 2^-30, and exp 2^-48.

@@ -99,7 +99,7 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
   }
   return {Kind::kFree, std::string("the weights carry a guarantee") +
                            (some_public ? " for all data that is not declared public" : "") +
-                           ": drawing is free post-processing"};
+                           ": sampling is free post-processing"};
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ Result<std::string> DatasetToCharge(const DecodingNeed& need) {
   if (need.datasets.size() > 1) {
     std::vector<std::string> names = need.datasets;
     std::replace(names.begin(), names.end(), std::string(), std::string("data that nobody named"));
-    return PrivacyRefused("draws from this model show the data sets ", Listed(names),
+    return PrivacyRefused("samples from this model show the data sets ", Listed(names),
                           ", and a ledger pays for one of them: declare public those that are ",
                           "(`public_datasets`), or train on the others with a guarantee");
   }

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_law.h"
 
 namespace wisp {
 namespace {
 
-// The model's share of a draw in this mode. kPlain draws with lambda 1.
+// The model's share of a sample in this mode. kPlain samples with lambda 1.
 double ShareOf(const ItemLaw& law) { return law.mode == DecodingMode::kPlain ? 1 : law.lambda; }
 
 double Total(std::span<const double> weights) {

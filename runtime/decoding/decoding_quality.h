@@ -1,4 +1,4 @@
-// The utility of private draws: the probability that the next item is the one drawn, and its perplexity over many
+// The utility of private samples: the probability that the next item is the one sampled, and its perplexity over many
 // users.
 //
 //   Perplexity sum;
@@ -6,8 +6,8 @@
 //       target));
 //   sum.Value();   // exp(mean of -log probability): the support's size for lambda 0, the model's own for kPlain
 //
-// This is the law of PrivateSampler's first draw: over the support without the history, with q and u renormalised over
-// it.
+// This is the law of PrivateSampler's first sample: over the support without the history, with q and u renormalised
+// over it.
 //
 // These figures are not private. They are computed from private scores and held-out items. Use them for experiments on
 // public data, and never show them to anyone from whom the records must be protected.
@@ -34,7 +34,7 @@ struct ItemScores {
   std::span<const float> base = {};  // kBaseAnchored only
 };
 
-// The probability that the first draw from `support` (distinct items, at least one) is `target`; 0 if `target` is not
+// The probability that the first sample from `support` (distinct items, at least one) is `target`; 0 if `target` is not
 // in it.
 double ItemProbability(const ItemLaw& law, const ItemScores& scores, std::span<const int32_t> support, int32_t target);
 

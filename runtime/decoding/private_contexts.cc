@@ -6,7 +6,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/decoding/context_sum.h"
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_law.h"
 
 namespace wisp {
 namespace {
@@ -19,11 +19,11 @@ Result<std::vector<int32_t>> HeadOf(const text::Tokenizer& tokenizer, const std:
   return head;
 }
 
-void Join(const std::vector<int32_t>& head, const std::vector<int32_t>& tail, std::span<const int32_t> drawn,
+void Join(const std::vector<int32_t>& head, const std::vector<int32_t>& tail, std::span<const int32_t> sampled,
           std::vector<int32_t>& tokens) {
   tokens.assign(head.begin(), head.end());
   tokens.insert(tokens.end(), tail.begin(), tail.end());
-  tokens.insert(tokens.end(), drawn.begin(), drawn.end());
+  tokens.insert(tokens.end(), sampled.begin(), sampled.end());
 }
 
 // The most contexts in one pass: enough rows to read the weights once for all, while their scores stay small.
@@ -46,7 +46,7 @@ Result<PrivateContexts> PrivateContexts::Create(const Session& session, const te
   if (tail.empty()) return InvalidArgument("the prompt behind the private texts has no token");
   if (tail.size() + sizes.max_new_tokens >= most) {
     return InvalidArgument("the prompt has ", Counted(tail.size(), "token"), " behind the private texts, and ",
-                           sizes.max_new_tokens, " more are to be drawn; the model has ", most,
+                           sizes.max_new_tokens, " more are to be sampled; the model has ", most,
                            " positions, and one at least is needed for a text");
   }
   const size_t room = most - tail.size() - sizes.max_new_tokens;
@@ -65,18 +65,18 @@ Result<PrivateContexts> PrivateContexts::Create(const Session& session, const te
   return contexts;
 }
 
-Status PrivateContexts::PublicScores(std::span<const int32_t> drawn, std::span<float> scores) {
-  Join(public_tokens_, {}, drawn, tokens_[0]);
+Status PrivateContexts::PublicScores(std::span<const int32_t> sampled, std::span<float> scores) {
+  Join(public_tokens_, {}, sampled, tokens_[0]);
   const TextBatch::Text text{.place = 0, .tokens = tokens_[0]};
   return batch_->Score({&text, 1}, scores);
 }
 
 // Contexts beyond the kept ones are computed one after another in the last place, which keeps nothing of them.
-Result<size_t> PrivateContexts::ScoreFrom(size_t first, std::span<const int32_t> drawn) {
+Result<size_t> PrivateContexts::ScoreFrom(size_t first, std::span<const int32_t> sampled) {
   const size_t end = std::min(heads_.size(), first < kept() ? std::min(first + kTogether, kept()) : first + 1);
   std::array<TextBatch::Text, kTogether> texts;
   for (size_t i = first; i < end; ++i) {
-    Join(heads_[i], tail_, drawn, tokens_[i - first]);
+    Join(heads_[i], tail_, sampled, tokens_[i - first]);
     texts[i - first] = {.place = 1 + std::min(i, kept() - 1), .tokens = tokens_[i - first]};
   }
   const size_t count = end - first;
@@ -85,11 +85,11 @@ Result<size_t> PrivateContexts::ScoreFrom(size_t first, std::span<const int32_t>
 }
 
 // Bounds each record's influence: AddClipped is called once for each context.
-Status PrivateContexts::Sum(std::span<const int32_t> drawn, double clip, std::span<const float> public_scores,
+Status PrivateContexts::Sum(std::span<const int32_t> sampled, double clip, std::span<const float> public_scores,
                             std::span<int64_t> sums) {
   std::fill(sums.begin(), sums.end(), int64_t{0});
   for (size_t first = 0; first < heads_.size();) {
-    WISP_ASSIGN_OR_RETURN(const size_t count, ScoreFrom(first, drawn));
+    WISP_ASSIGN_OR_RETURN(const size_t count, ScoreFrom(first, sampled));
     for (size_t i = 0; i < count; ++i) {
       const std::span<float> read = std::span(scores_).subspan(i * num_items_, sums.size());
       Centre(read, public_scores);

@@ -3,7 +3,7 @@
 //
 //   WISP_ASSIGN_OR_RETURN(PrivateContexts contexts, PrivateContexts::Create(*session, tokenizer,
 //       {.texts = notes, .after = "\n"}, "A note:", {.contexts = 8, .max_new_tokens = 50}));
-//   WISP_RETURN_IF_ERROR(contexts.Sum(drawn, 4.0, public_scores, sums));
+//   WISP_RETURN_IF_ERROR(contexts.Sum(sampled, 4.0, public_scores, sums));
 //
 // A context consists of `before`, its text, `after`, the prompt, and the sampled tokens. The public context has
 // `public_text` in place of the text. A text that is too long is cut at its end, so a context's end follows from public
@@ -44,11 +44,11 @@ class PrivateContexts {
 
   // The tokens of the public context, before anything is sampled.
   const std::vector<int32_t>& public_tokens() const { return public_tokens_; }
-  // Scores [num_items] after the public context and `drawn`.
-  Status PublicScores(std::span<const int32_t> drawn, std::span<float> scores);
+  // Scores [num_items] after the public context and `sampled`.
+  Status PublicScores(std::span<const int32_t> sampled, std::span<float> scores);
   // sums [n], n <= num_items: the sum of AddClipped over every private context, for tokens 0 .. n - 1. Before clipping,
   // the mean of a context's difference from public_scores [n] is subtracted.
-  Status Sum(std::span<const int32_t> drawn, double clip, std::span<const float> public_scores,
+  Status Sum(std::span<const int32_t> sampled, double clip, std::span<const float> public_scores,
              std::span<int64_t> sums);
 
   size_t left_out() const { return left_out_; }  // number of texts that could not be read; do not publish it
@@ -56,7 +56,7 @@ class PrivateContexts {
  private:
   PrivateContexts(size_t num_items, std::unique_ptr<TextBatch> batch);
   // Scores the private contexts from `first` on that fit one call, into scores_. Returns their number.
-  Result<size_t> ScoreFrom(size_t first, std::span<const int32_t> drawn);
+  Result<size_t> ScoreFrom(size_t first, std::span<const int32_t> sampled);
   size_t kept() const;  // number of contexts that keep their keys and values
 
   std::vector<int32_t> public_tokens_, tail_;  // tail_: the tokens after each text

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/core/text.h"
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_law.h"
 #include "runtime/privacy/statement.h"
 
 namespace wisp {
@@ -22,8 +22,8 @@ Status CheckTokenizers(const Session& session, const Session* base) {
 }
 
 Status CheckSupport(const PrivateGeneratorOptions& o) {
-  if (o.base_top == 0 || o.draws.base != nullptr || o.draws.contexts > 0) return OkStatus();
-  return InvalidArgument("the base's best tokens are to be drawn from, but there is no base model");
+  if (o.base_top == 0 || o.samples.base != nullptr || o.samples.contexts > 0) return OkStatus();
+  return InvalidArgument("the base's best tokens are to be sampled from, but there is no base model");
 }
 
 bool IsFinite(float score) { return score - score == 0; }
@@ -31,18 +31,18 @@ bool IsFinite(float score) { return score - score == 0; }
 }  // namespace
 
 PrivateGenerator::PrivateGenerator(Session& session, const text::Tokenizer& tokenizer, const PrivateGeneratorOptions& o,
-                                   PrivateTexts texts, DrawSetup setup)
+                                   PrivateTexts texts, SamplingSetup setup)
     : session_(&session),
-      base_(o.draws.base),
+      base_(o.samples.base),
       tokenizer_(&tokenizer),
       base_top_(o.base_top),
-      num_contexts_(o.draws.contexts),
+      num_contexts_(o.samples.contexts),
       only_text_(o.only_text),
-      block_(o.draws.draws_per_charge),
-      mixing_floor_(o.draws.mixing_floor),
-      ledger_(o.draws.ledger),
-      run_(o.draws.run),
-      noise_(o.draws.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure),
+      block_(o.samples.samples_per_charge),
+      mixing_floor_(o.samples.mixing_floor),
+      ledger_(o.samples.ledger),
+      run_(o.samples.run),
+      noise_(o.samples.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure),
       texts_(std::move(texts)),
       setup_(std::move(setup)),
       scores_(session.architecture().num_items),
@@ -53,24 +53,24 @@ PrivateGenerator::PrivateGenerator(Session& session, const text::Tokenizer& toke
 Result<PrivateGenerator> PrivateGenerator::Create(Session& session, const text::Tokenizer& tokenizer,
                                                   const PrivateGeneratorOptions& asked, PrivateTexts texts) {
   const PrivateGeneratorOptions& options = asked;
-  WISP_RETURN_IF_ERROR(CheckDrawBackends(session, options.draws.base));
+  WISP_RETURN_IF_ERROR(CheckSampleBackends(session, options.samples.base));
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, {}));
-  WISP_RETURN_IF_ERROR(CheckTokenizers(session, options.draws.base));
+  WISP_RETURN_IF_ERROR(CheckTokenizers(session, options.samples.base));
   WISP_RETURN_IF_ERROR(CheckSupport(options));
-  PrivateDrawOptions draws = options.draws;
-  draws.charge_for = options.base_top > 0 ? ChargeFor::kSupportLeft : ChargeFor::kWholeCatalogue;
-  draws.largest_support = options.base_top;
-  WISP_ASSIGN_OR_RETURN(DrawSetup setup, SetUpDraws(session, draws, static_cast<uint32_t>(tokenizer.size())));
+  PrivateSampleOptions samples = options.samples;
+  samples.charge_for = options.base_top > 0 ? ChargeFor::kSupportLeft : ChargeFor::kWholeCatalogue;
+  samples.largest_support = options.base_top;
+  WISP_ASSIGN_OR_RETURN(SamplingSetup setup, SetUpSampling(session, samples, static_cast<uint32_t>(tokenizer.size())));
   return PrivateGenerator(session, tokenizer, options, std::move(texts), std::move(setup));
 }
 
 Result<std::vector<privacy::ChargeRequest>> PrivateGenerator::CheckRoom(uint32_t tokens) {
   short_block_ = only_text_;
-  const uint64_t paid = setup_.sampler.draws_left_in_block();
-  if (setup_.cost.kind == DrawCost::Kind::kNothing || tokens <= paid) return std::vector<privacy::ChargeRequest>();
-  const auto charges = [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
-    if (draws == 0) return std::vector<privacy::ChargeRequest>();
-    WISP_ASSIGN_OR_RETURN(const auto mechanism, ToMechanism(setup_.cost, draws, ledger_->adjacency()));
+  const uint64_t paid = setup_.sampler.samples_left_in_block();
+  if (setup_.cost.kind == SampleCost::Kind::kNothing || tokens <= paid) return std::vector<privacy::ChargeRequest>();
+  const auto charges = [&](uint64_t samples) -> Result<std::vector<privacy::ChargeRequest>> {
+    if (samples == 0) return std::vector<privacy::ChargeRequest>();
+    WISP_ASSIGN_OR_RETURN(const auto mechanism, ToMechanism(setup_.cost, samples, ledger_->adjacency()));
     return std::vector<privacy::ChargeRequest>{
         {.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
   };
@@ -166,7 +166,7 @@ Result<int32_t> PrivateGenerator::Next(std::span<const int32_t> tokens, size_t p
   const size_t n = tokenizer_->size();  // the model may have more rows than the tokenizer has tokens
   const std::span<const float> scores = std::span(scores_).first(n), base = std::span(base_scores_).first(n);
   const bool reads_base = !is_free() && (setup_.mode != DecodingMode::kUniform || base_top_ > 0);
-  DrawRequest request{.at_most = short_block_ ? at_most : 0};
+  SampleRequest request{.at_most = short_block_ ? at_most : 0};
   std::vector<int32_t> support;
   if (reads_base) {
     WISP_RETURN_IF_ERROR(ReadBase(tokens, prompt_tokens));
@@ -189,8 +189,8 @@ Result<int32_t> PrivateGenerator::Next(std::span<const int32_t> tokens, size_t p
     MixWithBase(support);
     request.mixing = mixing_;
   }
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> drawn, setup_.sampler.Draw(request));
-  return drawn.front();
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> sampled, setup_.sampler.Sample(request));
+  return sampled.front();
 }
 
 }  // namespace wisp

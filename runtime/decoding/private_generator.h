@@ -1,14 +1,14 @@
 // Generates texts privately. Every token is a mechanism of its own, charged to the ledger before a random number for it
-// is drawn (docs/algorithms.md, section 7).
+// is sampled (docs/algorithms.md, section 7).
 //
-//   WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(*tuned, tokenizer, {.draws = {
-//       .base = shipped.get(), .goal = {.lifetime = DrawGoal::Lifetime{target, 200}}, .public_datasets = labels,
+//   WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(*tuned, tokenizer, {.samples = {
+//       .base = shipped.get(), .goal = {.planned = SampleGoal::Planned{target, 200}}, .public_datasets = labels,
 //       .ledger = &ledger}}));
 //   WISP_ASSIGN_OR_RETURN(const Generated made, generator.Generate("Dear", {.max_new_tokens = 50}, show));
 //
 // Protected: the records that the weights were trained on; or, with PrivateTexts, the texts in the prompt, each a
 // record, and then the weights must be public. Not protected: the prompt, the model's size, the number of tokens asked
-// for, and time. The end of a text depends on sampled tokens only. Sensitivity: draw_cost.h. PrivateSampler::Pay
+// for, and time. The end of a text depends on sampled tokens only. Sensitivity: sample_cost.h. PrivateSampler::Pay
 // charges. Weights with a guarantee are sampled freely, and no ledger is touched.
 #ifndef WISP_RUNTIME_DECODING_PRIVATE_GENERATOR_H_
 #define WISP_RUNTIME_DECODING_PRIVATE_GENERATOR_H_
@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/decoding/draw_setup.h"
+#include "runtime/decoding/sampling_setup.h"
 #include "runtime/decoding/private_contexts.h"
 #include "runtime/inference/generate.h"
 
@@ -29,7 +29,7 @@ namespace wisp {
 struct PrivateGeneratorOptions {
   // `contexts` is above 0 with PrivateTexts. charge_for and largest_support are ignored: the support is all tokens, or
   // `base_top` of them.
-  PrivateDrawOptions draws = {};
+  PrivateSampleOptions samples = {};
   // Above 0: each token is sampled from this many best tokens of the base or of the public context; a public choice.
   uint32_t base_top = 0;
   // True if no other text will be generated: a block of charges is then no larger than what may still be sampled. If
@@ -45,8 +45,8 @@ struct PrivateGenerateOptions {
 // Only one thread at a time may use this object and its sessions.
 class PrivateGenerator {
  public:
-  // Session and tokenizer must outlive this object. `texts` only with draws.contexts; its data must live until the last
-  // Generate. kPrivacyRefused: the request has no guarantee. kInvalidArgument: the base has another tokenizer. The
+  // Session and tokenizer must outlive this object. `texts` only with samples.contexts; its data must live until the
+  // last Generate. kPrivacyRefused: the request has no guarantee. kInvalidArgument: the base has another tokenizer. The
   // ledger is unchanged until a text is generated.
   static Result<PrivateGenerator> Create(Session& session, const text::Tokenizer& tokenizer,
                                          const PrivateGeneratorOptions& options, PrivateTexts texts = {});
@@ -58,14 +58,14 @@ class PrivateGenerator {
   Result<Generated> Generate(std::string_view prompt, const PrivateGenerateOptions& options,
                              const OnText& on_text = {});
 
-  const DrawSetup& setup() const { return setup_; }
+  const SamplingSetup& setup() const { return setup_; }
   bool is_free() const { return setup_.mode == DecodingMode::kPlain; }
   // The number of private texts in the last Generate that could not be read. Do not publish it.
   size_t left_out() const { return contexts_ ? contexts_->left_out() : 0; }
 
  private:
   PrivateGenerator(Session& session, const text::Tokenizer& tokenizer, const PrivateGeneratorOptions& options,
-                   PrivateTexts texts, DrawSetup setup);
+                   PrivateTexts texts, SamplingSetup setup);
   // The charges for this many tokens, if the ledger has room for them.
   Result<std::vector<privacy::ChargeRequest>> CheckRoom(uint32_t tokens);
   Status PlanText(std::span<const privacy::ChargeRequest> charges);
@@ -82,14 +82,14 @@ class PrivateGenerator {
   const text::Tokenizer* tokenizer_;
   uint32_t base_top_, num_contexts_;
   bool only_text_;
-  uint64_t block_;            // see draws_per_charge
+  uint64_t block_;            // see samples_per_charge
   bool short_block_ = false;  // true if blocks of the current text are shortened
   double mixing_floor_;
   privacy::Ledger* ledger_;
   std::string run_;
   privacy::NoiseKind noise_;
   PrivateTexts texts_;
-  DrawSetup setup_;
+  SamplingSetup setup_;
   std::optional<PrivateContexts> contexts_;
   std::vector<float> scores_, base_scores_;  // of all rows of the model
   std::vector<int64_t> sums_;

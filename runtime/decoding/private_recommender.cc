@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_law.h"
 
 namespace wisp {
 
-PrivateRecommender::PrivateRecommender(Session& session, Session* base, DrawSetup&& setup)
+PrivateRecommender::PrivateRecommender(Session& session, Session* base, SamplingSetup&& setup)
     : session_(&session),
       base_(base),
       setup_(std::move(setup)),
@@ -17,7 +17,7 @@ PrivateRecommender::PrivateRecommender(Session& session, Session* base, DrawSetu
 Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
   if (o.mode && o.mode != DecodingMode::kUniform && o.mode != DecodingMode::kBaseAnchored)
     return InvalidArgument("recommending knows the modes mixed and anchored");
-  WISP_ASSIGN_OR_RETURN(DrawSetup setup, SetUpDraws(session, o, session.architecture().num_items));
+  WISP_ASSIGN_OR_RETURN(SamplingSetup setup, SetUpSampling(session, o, session.architecture().num_items));
   WISP_RETURN_IF_ERROR(setup.promise.Write());
   return PrivateRecommender(session, o.base, std::move(setup));
 }
@@ -25,7 +25,7 @@ Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const Pr
 Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const int32_t> history,
                                                                  const PrivateRecommendOptions& o) {
   if (base_ == nullptr)
-    return InvalidArgument("the base's best items are to be drawn from, but there is no base model");
+    return InvalidArgument("the base's best items are to be sampled from, but there is no base model");
   WISP_ASSIGN_OR_RETURN(const auto best, base_->Recommend(history, {.count = o.base_top,
                                                                     .seen = AllowsSeen(o.seen, session_->file().lists())
                                                                                 ? SeenItems::kAllow
@@ -40,11 +40,11 @@ Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const
 
 Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32_t> history,
                                                            const PrivateRecommendOptions& o) {
-  DrawRequest request{.scores = scores_,
-                      .base_scores = base_scores_,
-                      .candidates = o.candidates,
-                      .count = o.count,
-                      .support_origin = o.support_origin};
+  SampleRequest request{.scores = scores_,
+                        .base_scores = base_scores_,
+                        .candidates = o.candidates,
+                        .count = o.count,
+                        .support_origin = o.support_origin};
   std::vector<int32_t> support, excluded;
   // Withheld items are public, as the catalogue is.
   TakeUnoffered(history, {.seen = o.seen, .excluded = o.excluded}, session_->file().lists(),
@@ -64,7 +64,7 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
     Centre(scores_, base_scores_);
   }
   request.excluded = excluded;
-  return setup_.sampler.Draw(request);
+  return setup_.sampler.Sample(request);
 }
 
 }  // namespace wisp

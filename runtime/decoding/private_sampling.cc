@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/decoding/context_sum.h"
-#include "runtime/decoding/distinct_draws.h"
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/distinct_samples.h"
+#include "runtime/decoding/sample_law.h"
 
 namespace wisp {
 namespace {
@@ -22,7 +22,7 @@ bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode ==
 Status CheckWishes(const PrivateSamplerOptions& o) {
   if (o.selection != Selection::kSample) {
     return PrivacyRefused(
-        "private decoding by arg-max or beam search: the guarantee is that of random draws; a choice of the best has "
+        "private decoding by arg-max or beam search: the guarantee is that of random samples; a choice of the best has "
         "none");
   }
   if (o.after_mixing != AfterMixing::kNothing) {
@@ -30,9 +30,9 @@ Status CheckWishes(const PrivateSamplerOptions& o) {
         "private decoding with temperature, top-k or nucleus after mixing: they undo the mixing; apply them to q, "
         "before it");
   }
-  if (o.output != DrawOutput::kItems) {
+  if (o.output != SampleOutput::kItems) {
     return PrivacyRefused(
-        "private decoding that returns probabilities: what is charged for is the drawn items, probabilities show the "
+        "private decoding that returns probabilities: what is charged for is the sampled items, probabilities show the "
         "model itself");
   }
   if (o.mode == DecodingMode::kPlain) {
@@ -65,7 +65,7 @@ Status CheckMixing(const PrivateSamplerOptions& o) {
   for (size_t i = 0; i < o.mixing.size(); ++i) {
     if (o.mixing[i] > 0 && std::isfinite(o.mixing[i])) continue;
     return PrivacyRefused("the mixing distribution gives item ", i, " ", o.mixing[i],
-                          ": every item needs a positive share, or drawing it tells of the records without bound");
+                          ": every item needs a positive share, or sampling it tells of the records without bound");
   }
   return OkStatus();
 }
@@ -95,7 +95,7 @@ Status CheckOptions(const PrivateSamplerOptions& o) {
   }
   if (!(o.nucleus > 0 && o.nucleus <= 1))
     return InvalidArgument("nucleus is ", o.nucleus, ", allowed is above 0 and up to 1");
-  if (o.draws_per_charge == 0) return InvalidArgument("draws_per_charge is 0, allowed are 1 and above");
+  if (o.samples_per_charge == 0) return InvalidArgument("samples_per_charge is 0, allowed are 1 and above");
   if (Mixes(o.mode)) return CheckMixing(o);
   if (o.mode == DecodingMode::kAggregate && (o.contexts == 0 || o.contexts > kMostContexts))
     return InvalidArgument("the number of private contexts is ", o.contexts, ", allowed are 1 to ", kMostContexts);
@@ -116,7 +116,7 @@ Status CheckSize(const char* what, size_t size, size_t expected) {
 }
 
 // Weights of the anchored or the aggregate law. Returns the best base score.
-float WeightsOf(const PrivateSamplerOptions& o, const DrawRequest& r, std::span<const int32_t> items,
+float WeightsOf(const PrivateSamplerOptions& o, const SampleRequest& r, std::span<const int32_t> items,
                 std::vector<double>& weights) {
   if (o.mode == DecodingMode::kBaseAnchored)
     return AnchoredWeights(r.scores, r.base_scores, items, {.clip = o.clip, .temperature = o.temperature}, weights);
@@ -130,22 +130,22 @@ bool BringsMixture(const PrivateSamplerOptions& o) {
 
 }  // namespace
 
-DrawCost DearestDraw(const PrivateSamplerOptions& o, uint64_t support) {
+SampleCost DearestSample(const PrivateSamplerOptions& o, uint64_t support) {
   switch (o.mode) {
     case DecodingMode::kUniform:
-      return UniformDrawCost(support, o.lambda);
+      return UniformSampleCost(support, o.lambda);
     case DecodingMode::kNonUniform: {
       if (support < 2 || o.lambda == 0) return {};
       if (BringsMixture(o))
-        return {.kind = DrawCost::Kind::kNonUniformMixing, .lambda = o.lambda, .min_probability = o.min_probability};
+        return {.kind = SampleCost::Kind::kNonUniformMixing, .lambda = o.lambda, .min_probability = o.min_probability};
       std::vector<double> sorted = IntegerWeights(o.mixing);
       std::sort(sorted.begin(), sorted.end());
-      return NonUniformDrawCost(sorted, 0, o.lambda);
+      return NonUniformSampleCost(sorted, 0, o.lambda);
     }
     case DecodingMode::kBaseAnchored:
-      return AnchoredDrawCost(o.clip, o.temperature, support);
+      return AnchoredSampleCost(o.clip, o.temperature, support);
     case DecodingMode::kAggregate:
-      return AggregateDrawCost(
+      return AggregateSampleCost(
           {.clip = o.clip, .temperature = o.temperature, .contexts = o.contexts, .adjacency = o.ledger->adjacency()});
     case DecodingMode::kPlain:
       break;
@@ -172,23 +172,24 @@ Result<PrivateSampler> PrivateSampler::Create(PrivateSamplerOptions options) {
   return sampler;
 }
 
-std::vector<DrawCost> PrivateSampler::CostsOf(std::span<const int32_t> support, size_t count) const {
-  std::vector<DrawCost> costs(std::min(count, support.size()));
+std::vector<SampleCost> PrivateSampler::CostsOf(std::span<const int32_t> support, size_t count) const {
+  std::vector<SampleCost> costs(std::min(count, support.size()));
   std::vector<double> sorted;
   if (!u_.empty()) {
     for (int32_t item : support) sorted.push_back(u_[static_cast<size_t>(item)]);
     std::sort(sorted.begin(), sorted.end());
   }
   for (size_t i = 0; i < costs.size(); ++i) {
-    costs[i] = u_.empty() ? DearestDraw(options_, support.size() - i) : NonUniformDrawCost(sorted, i, options_.lambda);
+    costs[i] =
+        u_.empty() ? DearestSample(options_, support.size() - i) : NonUniformSampleCost(sorted, i, options_.lambda);
   }
   return costs;
 }
 
-Status PrivateSampler::CheckRequest(const DrawRequest& r) const {
+Status PrivateSampler::CheckRequest(const SampleRequest& r) const {
   if (r.support_origin != SupportOrigin::kPublic) {
     return PrivacyRefused(
-        "private decoding over a support computed from the private model: which items may be drawn would itself tell "
+        "private decoding over a support computed from the private model: which items may be sampled would itself tell "
         "of "
         "its records; give a public list, or the public model's best");
   }
@@ -199,13 +200,13 @@ Status PrivateSampler::CheckRequest(const DrawRequest& r) const {
   WISP_RETURN_IF_ERROR(CheckSize("the base scores", r.base_scores.size(), HasClip(options_.mode) ? n : 0));
   WISP_RETURN_IF_ERROR(CheckSize("the mixture's numbers", r.mixing.size(), BringsMixture(options_) ? n : 0));
   if (BringsMixture(options_) && r.count != 1)
-    return InvalidArgument(r.count, " draws with a mixture of their own, allowed is 1");
+    return InvalidArgument(r.count, " samples with a mixture of their own, allowed is 1");
   WISP_RETURN_IF_ERROR(CheckIds("the list of candidates", r.candidates, options_.num_items));
   WISP_RETURN_IF_ERROR(CheckIds("the list of excluded items", r.excluded, options_.num_items));
   return CheckReach(r.base_scores);
 }
 
-// Divides only if a request might be refused: 3,416 quotients took a sixth of the time that drawing adds.
+// Divides only if a request might be refused: 3,416 quotients took a sixth of the time that sampling adds.
 Status PrivateSampler::CheckReach(std::span<const float> base_scores) const {
   const auto surely =
       static_cast<float>(std::min(0.99 * (kAnchoredMaxReach * options_.temperature - options_.clip), 1e38));
@@ -220,7 +221,7 @@ Status PrivateSampler::CheckReach(std::span<const float> base_scores) const {
   return OkStatus();
 }
 
-std::vector<int32_t> PrivateSampler::SupportOf(const DrawRequest& r) const {
+std::vector<int32_t> PrivateSampler::SupportOf(const SampleRequest& r) const {
   std::vector<uint8_t> in(options_.num_items, r.candidates.empty() ? 1 : 0);
   for (int32_t id : r.candidates) in[static_cast<size_t>(id)] = 1;
   for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;
@@ -236,8 +237,8 @@ std::vector<int32_t> PrivateSampler::SupportOf(const DrawRequest& r) const {
 }
 
 // The charge assumes that no item of the support is less likely than min_probability. Checks this on the integers that
-// the draw uses.
-Status PrivateSampler::CheckMixture(const DrawRequest& r, std::span<const int32_t> support) const {
+// the sample uses.
+Status PrivateSampler::CheckMixture(const SampleRequest& r, std::span<const int32_t> support) const {
   if (support.empty()) return OkStatus();
   std::vector<double> u;
   for (int32_t item : support) u.push_back(r.mixing[static_cast<size_t>(item)]);
@@ -250,22 +251,23 @@ Status PrivateSampler::CheckMixture(const DrawRequest& r, std::span<const int32_
   for (double w : weights) sum += w;
   const double least = *std::min_element(weights.begin(), weights.end()) / sum;
   if (std::nextafter(least, 0) >= options_.min_probability) return OkStatus();
-  return InvalidArgument("an item of the support has ", least, " in the mixture, draws are charged for ",
+  return InvalidArgument("an item of the support has ", least, " in the mixture, samples are charged for ",
                          options_.min_probability, " at least");
 }
 
 // Charges the ledger. Returns OK only if every one of `costs` lies in a block that is on disk.
-Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
-  const uint32_t draws = std::min(options_.draws_per_charge, at_most == 0 ? UINT32_MAX : at_most);
-  for (const DrawCost& cost : costs) {
-    if (cost.kind == DrawCost::Kind::kNothing) continue;
-    if (origin_.IsForked()) return ForkedError("the ledger of these draws");
+Status PrivateSampler::Pay(std::span<const SampleCost> costs, uint32_t at_most) {
+  const uint32_t samples = std::min(options_.samples_per_charge, at_most == 0 ? UINT32_MAX : at_most);
+  for (const SampleCost& cost : costs) {
+    if (cost.kind == SampleCost::Kind::kNothing) continue;
+    if (origin_.IsForked()) return ForkedError("the ledger of these samples");
     if (block_left_ > 0 && Covers(block_, cost)) {
       --block_left_;
       continue;
     }
-    const DrawCost block = options_.charge_for == ChargeFor::kWholeCatalogue ? whole_catalogue_ : cost;
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, ToMechanism(block, draws, options_.ledger->adjacency()));
+    const SampleCost block = options_.charge_for == ChargeFor::kWholeCatalogue ? whole_catalogue_ : cost;
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism,
+                          ToMechanism(block, samples, options_.ledger->adjacency()));
     block_left_ = 0;
     WISP_RETURN_IF_ERROR(options_.ledger
                              ->Charge({.mechanism = mechanism,
@@ -274,23 +276,23 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
                                        .noise = random_.IsSecure() ? NoiseKind::kSecure : NoiseKind::kReproducible})
                              .status());
     block_ = block;
-    block_left_ = draws - 1;
-    draws_charged_ += draws;
+    block_left_ = samples - 1;
+    samples_charged_ += samples;
   }
-  random_.Freshen();  // two machines restored from one snapshot must draw different numbers
+  random_.Freshen();  // two machines restored from one snapshot must sample different numbers
   return OkStatus();
 }
 
-Result<std::vector<int32_t>> PrivateSampler::Draw(const DrawRequest& request) {
+Result<std::vector<int32_t>> PrivateSampler::Sample(const SampleRequest& request) {
   WISP_RETURN_IF_ERROR(CheckRequest(request));
   std::vector<int32_t> support = SupportOf(request);
   if (BringsMixture(options_)) WISP_RETURN_IF_ERROR(CheckMixture(request, support));
   WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));
-  return DrawDistinct(request, std::move(support));
+  return SampleDistinct(request, std::move(support));
 }
 
-std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vector<int32_t> support) {
-  if (HasClip(options_.mode)) return DrawAnchored(r, std::move(support));
+std::vector<int32_t> PrivateSampler::SampleDistinct(const SampleRequest& r, std::vector<int32_t> support) {
+  if (HasClip(options_.mode)) return SampleAnchored(r, std::move(support));
   std::vector<double> q, u;
   const SoftmaxOptions softmax{
       .temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
@@ -304,39 +306,39 @@ std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vec
   }
   MixedLaw law;
   law.Assign(options_.mode == DecodingMode::kPlain ? 1 : options_.lambda, q, u);
-  std::vector<int32_t> drawn;
+  std::vector<int32_t> sampled;
   const size_t count = std::min(r.count, support.size());
-  drawn.reserve(count);
-  while (drawn.size() < count) {
-    const size_t index = law.Draw(random_);
-    drawn.push_back(support[index]);
+  sampled.reserve(count);
+  while (sampled.size() < count) {
+    const size_t index = law.Sample(random_);
+    sampled.push_back(support[index]);
     law.Remove(index);
   }
-  return drawn;
+  return sampled;
 }
 
-std::vector<int32_t> PrivateSampler::DrawAnchored(const DrawRequest& r, std::vector<int32_t> left) {
+std::vector<int32_t> PrivateSampler::SampleAnchored(const SampleRequest& r, std::vector<int32_t> left) {
   constexpr int32_t kGone = -1;
-  std::vector<int32_t> drawn;
+  std::vector<int32_t> sampled;
   const size_t count = std::min(r.count, left.size());
-  drawn.reserve(count);
+  sampled.reserve(count);
   std::vector<double> weights;
   ExactLaw law;
   bool stale = true;  // the weights depend on the best remaining base score
   float best_base = 0;
-  while (drawn.size() < count) {
+  while (sampled.size() < count) {
     if (stale) {
       std::erase(left, kGone);
       best_base = WeightsOf(options_, r, left, weights);
       law.Assign(weights);
     }
-    const size_t index = law.Draw(random_);
+    const size_t index = law.Sample(random_);
     const int32_t item = std::exchange(left[index], kGone);
     law.Remove(index);
-    drawn.push_back(item);
+    sampled.push_back(item);
     stale = r.base_scores[static_cast<size_t>(item)] == best_base;
   }
-  return drawn;
+  return sampled;
 }
 
 }  // namespace wisp

@@ -109,12 +109,12 @@ void GridGradientSum::AddOuter(size_t offset, const kernels::AccumulateOuterArgs
 void GridGradientSum::Clear() { device_.ops->clear({.y = sum_.data(), .bytes = size_ * sizeof(int64_t)}); }
 
 void GridGradientSum::Clear(size_t size) {
-  if (size > sum_.size()) MakeRoom(size);
+  if (size > sum_.size()) ReserveCapacity(size);
   size_ = size;
   Clear();
 }
 
-void GridGradientSum::MakeRoom(size_t size) {
+void GridGradientSum::ReserveCapacity(size_t size) {
   sum_ = AlignedArray<int64_t>();  // free the old sum first
   sum_ = AlignedArray<int64_t>(size, device_.memory);
   size_ = size;

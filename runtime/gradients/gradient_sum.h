@@ -86,7 +86,7 @@ class GridGradientSum : public GradientSum {
   // memory.
   void Clear(size_t size);
   // Replaces the memory by space for `size` coordinates. Call Clear next.
-  void MakeRoom(size_t size);
+  void ReserveCapacity(size_t size);
 
   std::span<int64_t> sum() const { return {sum_.data(), size_}; }
   size_t size_bytes() const { return sum_.allocated_bytes(); }

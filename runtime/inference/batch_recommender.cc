@@ -40,7 +40,7 @@ Status CheckOptions(const BatchOptions& options, const kernels::OpTable& ops) {
 }  // namespace
 
 Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options,
-                                                     Backend backend, kernels::KeptType kept) {
+                                                     Backend backend, kernels::CacheType kept) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *ops));
@@ -50,7 +50,7 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
                           AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
                           AlignedArray<uint64_t>::AllocatedBytes(rows * words) + rows * sizeof(TopK);
   return InferenceMemory{.activations = ThreadsOf(options) *
-                                        (graph->inference_bytes() + graph->cache_bytes(KeptBlocks::kInTurn, 0, kept)),
+                                        (graph->inference_bytes() + graph->cache_bytes(CacheBlocks::kInTurn, 0, kept)),
                          .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
 }
 
@@ -66,7 +66,7 @@ InferenceMemory BatchRecommender::memory() const {
   InferenceMemory memory{.scores = taken_by_all_.allocated_bytes()};
   for (const Share& s : shares_) {
     memory.activations +=
-        session_.graph().inference_bytes() + session_.graph().cache_bytes(KeptBlocks::kInTurn, 0, session_.kept());
+        session_.graph().inference_bytes() + session_.graph().cache_bytes(CacheBlocks::kInTurn, 0, session_.kept());
     memory.scores += s.hidden.allocated_bytes() + s.scores.allocated_bytes() + s.taken.allocated_bytes() +
                      s.tops.capacity() * sizeof(TopK);
   }
@@ -99,7 +99,7 @@ BatchRecommender::BatchRecommender(Session& session, const BatchOptions& options
   const kernels::Memory& memory = session.graph().device().memory;
   for (size_t w = 0; w < workers_.size(); ++w) {
     shares_.push_back({.buffers = session.graph().AllocateForInference(),
-                       .cache = session.graph().AllocateCache(KeptBlocks::kInTurn, 0, session.kept()),
+                       .cache = session.graph().AllocateCache(CacheBlocks::kInTurn, 0, session.kept()),
                        .hidden = AlignedArray<float>(rows_ * session.architecture().width, memory),
                        .scores = AlignedArray<float>(rows_ * kHeadTile, memory),
                        .taken = AlignedArray<uint64_t>(rows_ * words_, memory)});
@@ -117,8 +117,8 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
   WISP_RETURN_IF_ERROR(session_.CheckItems("the list of candidates", options.candidates));
   for (size_t i = 0; i < histories.size(); ++i) {
     if (histories[i].empty())
-      return InvalidArgument("history ", i,
-                             " is empty: in a batch each has an item; ask for a newcomer's list on its own");
+      return InvalidArgument(
+          "history ", i, " is empty: in a batch each has an item; ask for a user without history's list on its own");
     if (session_.CheckItems("", histories[i]).ok()) continue;
     return session_.CheckItems(("history " + std::to_string(i)).c_str(), histories[i]);
   }
@@ -140,12 +140,12 @@ Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> his
   } else {
     WISP_RETURN_IF_ERROR(RecommendOnHost(histories, options, best, found));
   }
-  return session_.file().untrained().empty() ? OkStatus() : RecommendToNewcomers(histories, options, best, found);
+  return session_.file().untrained().empty() ? OkStatus() : RecommendColdStart(histories, options, best, found);
 }
 
-Status BatchRecommender::RecommendToNewcomers(std::span<const std::span<const int32_t>> histories,
-                                              const RecommendOptions& options, std::span<Recommendation> best,
-                                              std::span<size_t> found) {
+Status BatchRecommender::RecommendColdStart(std::span<const std::span<const int32_t>> histories,
+                                            const RecommendOptions& options, std::span<Recommendation> best,
+                                            std::span<size_t> found) {
   std::vector<int32_t> room;
   for (size_t i = 0; i < histories.size(); ++i) {
     if (!HistoryWindow(histories[i], session_.file().untrained(), 1, room).empty()) continue;
@@ -192,7 +192,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
     const std::span<const int32_t> history = call_.histories[first + r];
     RecordContext context{.weights = weights, .buffers = share.buffers, .cache = &share.cache};
     auto window = HistoryWindow(history, session_.file().untrained(), max_length, share.window);
-    if (window.empty()) window = history.last(1);  // RecommendToNewcomers will answer this one
+    if (window.empty()) window = history.last(1);  // RecommendColdStart will answer this one
     std::memcpy(share.hidden.data() + r * d, graph.Represent(context, window), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));

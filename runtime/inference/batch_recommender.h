@@ -42,7 +42,7 @@ class BatchRecommender {
   // Memory that it holds beside its session, exact except for small objects; packed_weights is 0. Allocates nothing.
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
                                             Backend backend = Backend::kSimd,
-                                            kernels::KeptType kept = kernels::KeptType::kFloat);
+                                            kernels::CacheType kept = kernels::CacheType::kFloat);
 
   // For a session on this device.
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
@@ -90,8 +90,8 @@ class BatchRecommender {
   Status RecommendOnHost(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                          std::span<Recommendation> best, std::span<size_t> found);
   // Answers again for histories of untrained items only.
-  Status RecommendToNewcomers(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
-                              std::span<Recommendation> best, std::span<size_t> found);
+  Status RecommendColdStart(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                            std::span<Recommendation> best, std::span<size_t> found);
   void Work(size_t worker);
   void RecommendSome(Share& share, size_t first, size_t rows);
 

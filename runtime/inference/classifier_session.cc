@@ -26,7 +26,7 @@ ClassifierSession::ClassifierSession(const Architecture& architecture, std::span
     : name_(o.name),
       graph_(architecture, o.device, InferenceOf(o.device, architecture, tensors)),
       buffers_(graph_.AllocateForInference()),
-      kept_(o.num_threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn),
+      kept_(o.num_threads > 1 ? CacheBlocks::kTwoInTurn : CacheBlocks::kInTurn),
       cache_(graph_.AllocateCache(kept_)),
       helpers_(graph_.AllocateHelpers(o.num_threads, o.executor)),
       tensors_(o.device.memory.is_host()
@@ -48,7 +48,7 @@ Result<std::unique_ptr<ClassifierSession>> ClassifierSession::Create(const Archi
   ClassifierOptions alone = o;
   alone.num_threads = 1;
   const Classifier graph(architecture, o.device, InferenceOf(o.device, architecture, tensors));
-  const size_t there = graph.inference_bytes() - graph.host_bytes() + graph.cache_bytes(KeptBlocks::kInTurn) +
+  const size_t there = graph.inference_bytes() - graph.host_bytes() + graph.cache_bytes(CacheBlocks::kInTurn) +
                        PackedWeights::PlanBytes(graph) +
                        DeviceWeights::PlanBytes(graph.parameters(), tensors, o.device.memory).at_most;
   try {
@@ -91,7 +91,7 @@ Result<ClassifierSession::Plan> ClassifierSession::PlanBytes(const Architecture&
   const Classifier graph(architecture, kernels::BestOps(), InferenceOf(kernels::BestOps(), architecture, tensors));
   const size_t packed = PackedWeights::PlanBytes(graph);
   return Plan{.total = graph.inference_bytes() + graph.helper_bytes(num_threads) +
-                       graph.cache_bytes(num_threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn) + packed,
+                       graph.cache_bytes(num_threads > 1 ? CacheBlocks::kTwoInTurn : CacheBlocks::kInTurn) + packed,
               .packed_weights = packed};
 }
 

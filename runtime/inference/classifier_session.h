@@ -71,7 +71,7 @@ class ClassifierSession {
   std::string name_;
   Classifier graph_;
   Buffers buffers_;
-  KeptBlocks kept_;
+  CacheBlocks kept_;
   KeyValueCache cache_;
   std::unique_ptr<Helpers> helpers_;
   std::unique_ptr<DeviceWeights> tensors_;  // only on a device

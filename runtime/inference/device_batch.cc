@@ -14,7 +14,7 @@ InferenceMemory DeviceBatch::PlanMemory(const Architecture& a, const kernels::De
   const std::unique_ptr<const ModelView> graph =
       MakeModelView(a, device, {.use = GraphUse::kInference, .max_records = rows});
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(*device.ops, a.num_items, rows);
-  InferenceMemory memory{.activations = graph->inference_bytes() + graph->cache_bytes(KeptBlocks::kInTurn),
+  InferenceMemory memory{.activations = graph->inference_bytes() + graph->cache_bytes(CacheBlocks::kInTurn),
                          .scores = top.on_device + top.on_host + a.num_items * sizeof(float) + rows * sizeof(Record)};
   memory.on_device = memory.activations - graph->host_bytes() + top.on_device;
   return memory;
@@ -27,7 +27,7 @@ DeviceBatch::DeviceBatch(const Session& session, size_t rows)
           session.architecture(), session.graph().device(),
           {.use = GraphUse::kInference, .head = session.graph().pack_plan().head_packing(), .max_records = rows})),
       buffers_(graph_->AllocateForInference()),
-      cache_(graph_->AllocateCache(KeptBlocks::kInTurn)),
+      cache_(graph_->AllocateCache(CacheBlocks::kInTurn)),
       top_(graph_->device(), session.architecture().num_items, rows),
       windows_(rows),
       scores_(session.architecture().num_items) {
@@ -59,7 +59,7 @@ Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> hist
   for (size_t r = 0; r < rows; ++r) {
     MarkTaken(r, histories[r], options);
     auto window = HistoryWindow(histories[r], session_.file().untrained(), max_length, windows_[r]);
-    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendToNewcomers answers this one
+    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendColdStart answers this one
     records_.push_back({.inputs = window, .targets = {}});
   }
   RecordContext context{.weights = session_.weights(), .buffers = buffers_, .cache = &cache_};

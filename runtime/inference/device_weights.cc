@@ -55,9 +55,9 @@ const std::byte* CopyIn(const kernels::Memory& memory, const ParameterSpec& p, c
     memory.copy_in(to, BytesOf(p, tensor).data(), BytesOf(p, tensor).size());
     return to;
   }
-  std::vector<float> widened(p.size());
-  kernels::WidenPanels(tensor.panels, 0, p.rows, p.cols, widened.data());
-  memory.copy_in(to, widened.data(), widened.size() * sizeof(float));
+  std::vector<float> dequantised(p.size());
+  kernels::WidenPanels(tensor.panels, 0, p.rows, p.cols, dequantised.data());
+  memory.copy_in(to, dequantised.data(), dequantised.size() * sizeof(float));
   return to;
 }
 

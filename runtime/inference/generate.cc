@@ -141,7 +141,7 @@ Result<Generated> Generate(Session& session, const text::Tokenizer& tokenizer, s
     if (!std::all_of(scores.begin(), scores.end(), [](float s) { return std::isfinite(s); }))
       return session.NotFinite();
     // The model may have more rows than the tokenizer has tokens.
-    return sampler.Draw(std::span(scores).first(tokenizer.size()), history);
+    return sampler.Sample(std::span(scores).first(tokenizer.size()), history);
   };
   return GrowText(tokenizer, std::move(tokens),
                   {.max_new_tokens = o.max_new_tokens, .max_tokens = positions, .stop = o.stop}, next, on_text);

@@ -86,7 +86,7 @@ class PromptsTogether {
     WISP_RETURN_IF_ERROR(batch_->Score(texts_, scores));
     size_t row = 0;
     for (Running& r : running_) {
-      if (!r.growth.over()) WISP_RETURN_IF_ERROR(Draw(r, scores.subspan(row++ * num_items, num_items)));
+      if (!r.growth.over()) WISP_RETURN_IF_ERROR(Sample(r, scores.subspan(row++ * num_items, num_items)));
     }
     for (Running& r : running_) {
       if (!r.growth.over()) continue;
@@ -97,10 +97,10 @@ class PromptsTogether {
     return OkStatus();
   }
 
-  Status Draw(Running& r, std::span<float> scores) {
+  Status Sample(Running& r, std::span<float> scores) {
     if (!std::all_of(scores.begin(), scores.end(), [](float s) { return std::isfinite(s); }))
       return InvalidData("prompt ", r.prompt + 1, ": ", session_.NotFinite().message());
-    return r.growth.Push(r.sampler.Draw(scores.first(tokenizer_.size()), r.growth.tokens()), r.on_text);
+    return r.growth.Push(r.sampler.Sample(scores.first(tokenizer_.size()), r.growth.tokens()), r.on_text);
   }
 
   const Session& session_;

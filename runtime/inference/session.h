@@ -48,7 +48,7 @@ struct SessionOptions {
   Executor executor = {};  // the app's own threads (threads.h), asked several times for each block
   // The type of cached keys and values. Float16 takes half the memory and is faster to read; scores are slightly off.
   // Not on a device, and not for models with Re-Attention.
-  kernels::KeptType kept = kernels::KeptType::kFloat;
+  kernels::CacheType kept = kernels::CacheType::kFloat;
   // The device that computes (OpenDevice). Any device but the processor requires kSimd, which then means the device's
   // own kernels, and uses one thread.
   kernels::Device device = kernels::BestOps();
@@ -71,9 +71,9 @@ struct InferenceMemory {
   // shares all it can. If it does not, all weights are copied.
   size_t weights = 0;
   size_t on_device = 0;  // the part of all these that is in the device's memory
-  // Added at the first history without a known item (session_newcomer.cc): the popularity of items and, while it is
+  // Added at the first history without a known item (session_cold_start.cc): the popularity of items and, while it is
   // computed, the states that it comes from. Less if the file has counts as its bias.
-  size_t newcomer = 0;
+  size_t cold_start = 0;
   size_t total() const { return activations + packed_weights + scores + weights; }
 };
 
@@ -130,7 +130,7 @@ class Session {
   // The memory that this session holds: what PlanMemory predicted.
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
-  kernels::KeptType kept() const { return cache_.type(); }
+  kernels::CacheType kept() const { return cache_.type(); }
   size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
 
  private:
@@ -138,8 +138,8 @@ class Session {
   static Result<InferenceMemory> PlanOf(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                         const SessionOptions& options);
   static InferenceMemory MemoryOf(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
-                                  kernels::KeptType kept);
-  // Computes the scores for users without history, once (session_newcomer.cc).
+                                  kernels::CacheType kept);
+  // Computes the scores for users without history, once (session_cold_start.cc).
   Status FindPopular();
   bool is_host() const { return graph_->device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;

@@ -26,7 +26,7 @@ Result<kernels::Device> DeviceOf(const SessionOptions& o) {
 }
 
 Status CheckKept(const SessionOptions& o, const kernels::Device& device, const Architecture& a) {
-  if (o.kept == kernels::KeptType::kFloat) return OkStatus();
+  if (o.kept == kernels::CacheType::kFloat) return OkStatus();
   if (!device.memory.is_host())
     return Unsupported("keys and values are kept as halves on the processor, and the session is on the device ",
                        device.ops->name);
@@ -57,7 +57,7 @@ Session::Session(ModelFile file, const kernels::Device& device, size_t num_threa
     : file_(std::move(file)),
       graph_(MakeModelView(file_.architecture(), device, InferenceOf(device, file_.architecture(), file_.tensors()))),
       buffers_(graph_->AllocateForInference()),
-      cache_(graph_->AllocateCache(KeptBlocks::kAll, 0, options.kept)),
+      cache_(graph_->AllocateCache(CacheBlocks::kAll, 0, options.kept)),
       helpers_(graph_->AllocateHelpers(num_threads, options.executor)),
       tensors_(is_host() ? nullptr
                          : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
@@ -112,14 +112,14 @@ Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const S
 }
 
 InferenceMemory Session::MemoryOf(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
-                                  kernels::KeptType kept) {
+                                  kernels::CacheType kept) {
   const Architecture& a = graph.architecture();
   InferenceMemory memory{
       .activations =
-          graph.inference_bytes() + graph.helper_bytes(num_threads) + graph.cache_bytes(KeptBlocks::kAll, 0, kept),
+          graph.inference_bytes() + graph.helper_bytes(num_threads) + graph.cache_bytes(CacheBlocks::kAll, 0, kept),
       .packed_weights = PackedWeights::PlanBytes(graph),
       .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t),
-      .newcomer = (a.num_items + 2 * a.width) * sizeof(float) + AlignedArray<float>::AllocatedBytes(a.width)};
+      .cold_start = (a.num_items + 2 * a.width) * sizeof(float) + AlignedArray<float>::AllocatedBytes(a.width)};
   if (graph.device().memory.is_host()) return memory;
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
   memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory).expected;

@@ -103,7 +103,7 @@ Status TextBatch::Score(std::span<const Text> texts, std::span<float> scores) {
   WISP_RETURN_IF_ERROR(Check(texts, scores));
   for (const Text& text : texts) {
     KeyValueCache& cache = places_[text.place].cache;
-    if (cache.positions() == 0) cache = graph_->AllocateCache(KeptBlocks::kAll, positions_, session_.kept());
+    if (cache.positions() == 0) cache = graph_->AllocateCache(CacheBlocks::kAll, positions_, session_.kept());
   }
   const size_t num_items = session_.architecture().num_items;
   for (size_t first = 0; first < texts.size();) {
@@ -123,7 +123,7 @@ size_t TextBatch::bytes() const {
   const auto used = static_cast<size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& p) { return p.cache.positions() > 0; }));
   return graph_->inference_bytes() + graph_->helper_bytes(helpers_ == nullptr ? 1 : helpers_->team.size()) +
-         used * graph_->cache_bytes(KeptBlocks::kAll, positions_, session_.kept());
+         used * graph_->cache_bytes(CacheBlocks::kAll, positions_, session_.kept());
 }
 
 }  // namespace wisp

@@ -75,7 +75,7 @@ double TokenSampler::Narrow(std::span<const float> scores) {
   return kept;
 }
 
-int32_t TokenSampler::Draw(std::span<float> scores, std::span<const int32_t> history) {
+int32_t TokenSampler::Sample(std::span<float> scores, std::span<const int32_t> history) {
   Penalise(scores, history);
   if (options_.temperature == 0)
     return static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());

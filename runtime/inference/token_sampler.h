@@ -1,7 +1,7 @@
 // Samples the next token from the scores of all: temperature, truncation to the most likely tokens, repetition penalty.
 //
 //   TokenSampler sampler({.temperature = 0.8, .top_p = 0.95, .seed = 7});
-//   const int32_t token = sampler.Draw(scores, history);
+//   const int32_t token = sampler.Sample(scores, history);
 //
 // The steps have the order of the package transformers: repetition, temperature, top_k, top_p, min_p. Not private: for
 // sampling that is charged see runtime/decoding.
@@ -35,7 +35,7 @@ class TokenSampler {
 
   // Samples a token and overwrites `scores`. No score may be NaN, and at least one must be finite. `history` has the
   // tokens that occurred, each below scores.size(). Not thread-safe.
-  int32_t Draw(std::span<float> scores, std::span<const int32_t> history);
+  int32_t Sample(std::span<float> scores, std::span<const int32_t> history);
 
  private:
   struct Candidate {

@@ -236,7 +236,8 @@ void Attention::Mix(const RecordContext& context, const Scope& scope, const Head
     args.ldout_variance = queries_width_;
   }
   if (kept_ && cache != nullptr)
-    return context.ops().attend_kept({args, cache->keys_and_values(cache_index_).From(heads.first, spec_.head_width)});
+    return context.ops().attend_cached(
+        {args, cache->keys_and_values(cache_index_).From(heads.first, spec_.head_width)});
   args.k = p.k + key_at + row * static_cast<ptrdiff_t>(p.ldkv);
   args.v = args.k + (p.v - p.k);
   context.ops().attention_forward(args);

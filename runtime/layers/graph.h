@@ -33,8 +33,8 @@ struct GraphOptions {
   // kNone if the head's table is float16 or panels and the graph only scores, or if that table is frozen.
   HeadPacking head = HeadPacking::kTiles;
   // Where the parameters lie in host memory, all or the first of them. Matrices in panels are not packed as floats:
-  // inference multiplies them directly, training converts a tile of rows at a time to floats (widened.h). Read when the
-  // graph is made.
+  // inference multiplies them directly, training converts a tile of rows at a time to floats (dequantised.h). Read when
+  // the graph is made.
   std::span<const StoredTensor> stored = {};
   size_t max_records = 1;  // the most records in one pass; 1 for inference on the host, except for growing texts
   // The most rows of one pass. Higher if one record may have more. 0: max_records times the longest record.
@@ -63,8 +63,8 @@ class GraphBase {
   }
   // Makes the cache that a graph for inference needs in its context; a graph for training has no cache. `positions` may
   // be fewer than the graph takes; 0: as many. Float16 is only for the host, without Re-Attention.
-  KeyValueCache AllocateCache(KeptBlocks kept, size_t positions = 0,
-                              kernels::KeptType type = kernels::KeptType::kFloat) const {
+  KeyValueCache AllocateCache(CacheBlocks kept, size_t positions = 0,
+                              kernels::CacheType type = kernels::CacheType::kFloat) const {
     return KeyValueCache(plan_.cache, KeptOf(kept, positions, type), device_.memory);
   }
   // For `num_threads` threads, including the caller (parts.h): buffers for each other thread. Null for one thread.
@@ -77,7 +77,8 @@ class GraphBase {
   size_t helper_bytes(size_t num_threads) const {
     return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
   }
-  size_t cache_bytes(KeptBlocks kept, size_t positions = 0, kernels::KeptType type = kernels::KeptType::kFloat) const {
+  size_t cache_bytes(CacheBlocks kept, size_t positions = 0,
+                     kernels::CacheType type = kernels::CacheType::kFloat) const {
     return plan_.cache.allocated_bytes(KeptOf(kept, positions, type));
   }
 
@@ -116,7 +117,7 @@ class GraphBase {
   Slot<int32_t> types_;   // only if tokens have types
 
  private:
-  KeptPositions KeptOf(KeptBlocks kept, size_t positions, kernels::KeptType type) const {
+  CachedPositions KeptOf(CacheBlocks kept, size_t positions, kernels::CacheType type) const {
     return {.blocks = kept, .positions = positions == 0 ? plan_.max_rows() : positions, .type = type};
   }
   // True if ops can read the one record's items where they are.

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "runtime/layers/graph.h"
-#include "runtime/layers/widened.h"
+#include "runtime/layers/dequantised.h"
 
 namespace wisp {
 namespace {
@@ -47,9 +47,10 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
       plan_(options.use, options.max_length > 0 ? std::min(options.max_length, a.max_length) : a.max_length,
             options.max_records, options.max_rows, device.memory.is_host()) {
   const bool is_host = device.memory.is_host();
-  plan_.cache.set_panel(ops().kept_panel);
+  plan_.cache.set_panel(ops().cached_panel);
   plan_.recomputes = options.use == GraphUse::kTraining && options.recompute_blocks;
-  if (options.use == GraphUse::kTraining) pack_plan_.WidenIn(ReserveWidened(ops(), parameters_, options.stored, plan_));
+  if (options.use == GraphUse::kTraining)
+    pack_plan_.WidenIn(ReserveDequantised(ops(), parameters_, options.stored, plan_));
   if (a.token_types.count > 0) types_ = plan_.forward.Reserve<int32_t>(plan_.max_rows());
   if (plan_.max_records > 1) {
     begin_ = plan_.host.Reserve<uint32_t>(plan_.max_records + 1);

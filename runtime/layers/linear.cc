@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/layers/parts.h"
-#include "runtime/layers/widened.h"
+#include "runtime/layers/dequantised.h"
 
 namespace wisp {
 namespace {
@@ -52,8 +52,8 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   const kernels::PanelMatrix panels = weights.panels_at(which_.weight);
   const bool packed = panels.data == nullptr;
   // Panels of float32 are multiplied directly, exactly as floats are.
-  if (weights.plan->widened() && !packed && panels.bits != kernels::PanelBits::kThirtyTwo)
-    return MultiplyWidened(context, part, x, out, rows);
+  if (weights.plan->dequantised() && !packed && panels.bits != kernels::PanelBits::kThirtyTwo)
+    return MultiplyDequantised(context, part, x, out, rows);
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
   const size_t step = packed ? kPackedRows : kernels::PanelRows(panels.bits);
@@ -90,8 +90,8 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
 }
 
 // Training with panels of integers: multiplies the same floats whose gradient Backward computes.
-void Linear::MultiplyWidened(const RecordContext& context, const Part& part, const float* x, const Output& out,
-                             size_t rows) const {
+void Linear::MultiplyDequantised(const RecordContext& context, const Part& part, const float* x, const Output& out,
+                                 size_t rows) const {
   const Weights& weights = context.weights;
   const float* bias = weights.at(which_.bias);
   ForEachTile(part.n, [&](size_t first, size_t n) {

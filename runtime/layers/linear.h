@@ -56,8 +56,8 @@ class Linear {
     size_t first, n;
   };
   void Multiply(const RecordContext& context, const Part& part, const float* x, const Output& out, size_t rows) const;
-  void MultiplyWidened(const RecordContext& context, const Part& part, const float* x, const Output& out,
-                       size_t rows) const;
+  void MultiplyDequantised(const RecordContext& context, const Part& part, const float* x, const Output& out,
+                           size_t rows) const;
   void BackwardInput(const RecordContext& context, const float* dy, float* dx, kernels::Store store) const;
 
   LinearParameters which_;

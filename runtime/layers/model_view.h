@@ -3,7 +3,7 @@
 //
 //   const std::unique_ptr<const ModelView> model = MakeModelView(architecture, ops, {.use = GraphUse::kInference});
 //   Buffers buffers = model->AllocateForInference();
-//   KeyValueCache cache = model->AllocateCache(KeptBlocks::kAll);
+//   KeyValueCache cache = model->AllocateCache(CacheBlocks::kAll);
 //   RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
 //   model->Score(context, history, scores);
 //

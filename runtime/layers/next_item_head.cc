@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "runtime/layers/parts.h"
-#include "runtime/layers/widened.h"
+#include "runtime/layers/dequantised.h"
 
 namespace wisp {
 

@@ -74,9 +74,9 @@ void PackPlan::PackMatrix(const kernels::OpTable& ops, const ParameterSource& so
   const ParameterSpec& p = parameters_[parameter];
   const Matrix& m = matrices_[parameter];
   const kernels::PanelMatrix panels = source.panels(parameter);
-  std::vector<float> widened(panels.data != nullptr ? p.size() : 0);
-  if (panels.data != nullptr) kernels::WidenPanels(panels, 0, p.rows, p.cols, widened.data());
-  const float* w = panels.data != nullptr ? widened.data() : source.floats(parameter, p);
+  std::vector<float> dequantised(panels.data != nullptr ? p.size() : 0);
+  if (panels.data != nullptr) kernels::WidenPanels(panels, 0, p.rows, p.cols, dequantised.data());
+  const float* w = panels.data != nullptr ? dequantised.data() : source.floats(parameter, p);
   if (m.first_key_row > 0) {
     ops.pack_weights({.w_NK = w, .ldw = p.cols, .packed = packed + m.first, .n = m.first_key_row, .k = p.cols});
   }
@@ -124,16 +124,16 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const kernels::Memory& 
   const kernels::PanelMatrix panels = source.panels(*head_parameter_);
   const bool is_float = halves == nullptr && panels.data == nullptr;
   const float* w = is_float ? source.floats(*head_parameter_, p) + first * p.cols : nullptr;
-  const AlignedArray<float> widened(is_float ? 0 : n * p.cols, memory);
-  if (panels.data != nullptr) kernels::WidenPanels(panels, first, n, p.cols, widened.data());
+  const AlignedArray<float> dequantised(is_float ? 0 : n * p.cols, memory);
+  if (panels.data != nullptr) kernels::WidenPanels(panels, first, n, p.cols, dequantised.data());
   if (halves != nullptr) {
     ops.scale_half({.x = halves + first * p.cols,
-                    .y = widened.data(),
-                    .n = widened.size(),
+                    .y = dequantised.data(),
+                    .n = dequantised.size(),
                     .a = 1.0f,
                     .store = kernels::Store::kAssign});
   }
-  if (!is_float) w = widened.data();
+  if (!is_float) w = dequantised.data();
   std::vector<float> unit;
   if (constants_.has_gains()) w = UnitRows(ops, {w, first, n}, packed, unit);
   ops.pack_weights({.w_NK = w,

@@ -64,8 +64,8 @@ enum class HeadPacking { kTiles, kNone };
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture,
                            const ParameterSource& source);
 
-// Workspace in a worker's buffers for some rows of a matrix as floats, and for these rows packed (widened.h).
-struct WidenedRoom {
+// Workspace in a worker's buffers for some rows of a matrix as floats, and for these rows packed (dequantised.h).
+struct DequantisedSpace {
   Slot<float> rows, packed;
 };
 
@@ -88,8 +88,8 @@ class PackPlan {
   size_t tile_stride() const { return tile_stride_; }  // floats between packed head tiles
   HeadPacking head_packing() const { return head_; }
   // Training only: workspace to convert rows to float32. nullopt in inference.
-  const std::optional<WidenedRoom>& widened() const { return widened_; }
-  void WidenIn(const WidenedRoom& room) { widened_ = room; }
+  const std::optional<DequantisedSpace>& dequantised() const { return dequantised_; }
+  void WidenIn(const DequantisedSpace& room) { dequantised_ = room; }
   // The values that do not depend on the weights, and their offset.
   const Constants& constants() const { return constants_; }
   size_t constants_offset() const { return constants_offset_; }
@@ -140,7 +140,7 @@ class PackPlan {
   size_t size_ = 0, tile_stride_ = 0;
   std::optional<size_t> head_parameter_;
   HeadPacking head_ = HeadPacking::kNone;
-  std::optional<WidenedRoom> widened_;
+  std::optional<DequantisedSpace> dequantised_;
   std::optional<size_t> item_variance_, parameter_variance_;
   Constants constants_;
   size_t constants_offset_ = 0, width_ = 0;

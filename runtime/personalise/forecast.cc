@@ -26,7 +26,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
+constexpr double kPassesOfDeployment = 30, kStepsOfPass = 4;
 // The best learning rates in the measurements of docs/gains.md.
 constexpr double kRateOfSignal = 0.0018, kMostRate = 0.01;
 // A large catalogue needs smaller steps: among more items, the noise of a step lifts more irrelevant ones past the
@@ -34,9 +34,9 @@ constexpr double kRateOfSignal = 0.0018, kMostRate = 0.01;
 constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.4;
 // With fewer events than this for each item, most rows see only noise, and shrinking them helps.
 constexpr double kFewEvents = 10;
-constexpr uint32_t kMostJudgings = 12, kMostBatch = 4096;
+constexpr uint32_t kMostEvaluations = 12, kMostBatch = 4096;
 
-double TrainedNumbers(const Architecture& a, const LifetimeSettings& s) {
+double TrainedNumbers(const Architecture& a, const DeploymentSettings& s) {
   return static_cast<double>(TrainedBy(ParametersOf(a), TrainingOf(s)).size());
 }
 
@@ -49,7 +49,7 @@ privacy::RecordSpec MadeUpRecord() { return privacy::RecordSpec::OfEvents({}); }
 
 std::string Shown(double number) { return privacy::ShortText(number); }
 
-void Advise(const LifetimeSettings& s, Outlook& o) {
+void Advise(const DeploymentSettings& s, Outlook& o) {
   using Kind = Outlook::Kind;
   if (o.kind == Kind::kHopeless)
     o.advice.push_back("the noise is " + Shown(o.noise_to_signal) +
@@ -64,70 +64,71 @@ void Advise(const LifetimeSettings& s, Outlook& o) {
   const uint64_t steps = s.num_steps();
   if (s.num_records_at_start > 0 && steps < 4ull * s.runs)
     o.advice.push_back(
-        "fewer nights (`runs`) could follow how people come: every night takes a step at least, and there are " +
-        std::to_string(steps) + " for " + std::to_string(s.runs) + " nights");
+        "fewer runs (`runs`) could follow how people come: every run takes a step at least, and there are " +
+        std::to_string(steps) + " for " + std::to_string(s.runs) + " runs");
   if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
     o.advice.push_back("a larger batch (`expected_batch`) hides more under the same noise: up to " +
                        std::to_string(s.num_training_public()) + ", and fewer steps (`steps_per_run`)");
   if (o.kind != Kind::kGain && s.steps_per_run == 1 && steps > 200)
-    o.advice.push_back("fewer nights (`runs`) would have less noise each: every night takes a step at least, and " +
+    o.advice.push_back("fewer runs (`runs`) would have less noise each: every run takes a step at least, and " +
                        std::to_string(steps) + " steps share the epsilon");
   if (!o.power.empty() && !o.found)
     o.advice.push_back(
-        "no judging of this plan finds a gain of a size that people have: the base stays what is served; "
-        "let more records judge (`judging_share`), judge fewer times (`judgings`), or judge locally (`judge`)");
+        "no evaluation of this plan finds a gain of a size that people have: the base stays what is served; "
+        "let more records evaluate (`evaluation_share`), evaluate fewer times (`evaluations`), or evaluate locally "
+        "(`evaluation`)");
 }
 
 }  // namespace
 
-LifetimeSettings SuggestLife(const LifeRequest& r) {
-  LifetimeSettings s;
+DeploymentSettings SuggestDeployment(const DeploymentRequest& r) {
+  DeploymentSettings s;
   s.num_records_public = r.num_records_public;
   s.num_records_at_start = r.num_records_at_start;
   s.epsilon = r.epsilon;
   s.delta = r.delta;
   s.runs = r.runs;
-  s.judgings = std::min(r.runs, r.judgings.value_or(kMostJudgings));  // at most one a night
-  if (r.judging_share > 0) s.judging_share = r.judging_share;
-  s.judges_locally = r.judges_locally ? 1 : 0;
+  s.evaluations = std::min(r.runs, r.evaluations.value_or(kMostEvaluations));  // at most one a run
+  if (r.evaluation_share > 0) s.evaluation_share = r.evaluation_share;
+  s.evaluates_locally = r.evaluates_locally ? 1 : 0;
   s.trains_until = r.trains_until;
   const uint32_t records = s.num_training_public();
   const double batch = std::max(64.0, records / kStepsOfPass);
   s.expected_batch = r.expected_batch > 0 ? r.expected_batch
                                           : std::min({records, kMostBatch, static_cast<uint32_t>(std::lround(batch))});
-  const double steps = kPassesOfLife * records / s.expected_batch;
+  const double steps = kPassesOfDeployment * records / s.expected_batch;
   s.steps_per_run =
       r.steps_per_run > 0 ? r.steps_per_run : std::max<uint64_t>(1, std::llround(steps / std::max(1u, r.runs)));
   if (r.learning_rate != 0) s.learning_rate = r.learning_rate;
   return s;
 }
 
-Result<Lifetime> PlanLife(const Architecture& a, const LifeRequest& r) {
-  LifetimeSettings wanted = SuggestLife(r);
+Result<Deployment> PlanDeployment(const Architecture& a, const DeploymentRequest& r) {
+  DeploymentSettings wanted = SuggestDeployment(r);
   const double most_events = static_cast<double>(wanted.num_training_public()) * a.max_length;
   wanted.shrinks_rows = most_events < kFewEvents * a.num_items ? 1 : 0;
-  WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLifetime(a, wanted));
-  if (r.learning_rate == 0) life.settings.learning_rate = SuggestRate(a, life.settings);
-  return life;
+  WISP_ASSIGN_OR_RETURN(Deployment deployment, CalibrateDeployment(a, wanted));
+  if (r.learning_rate == 0) deployment.settings.learning_rate = SuggestRate(a, deployment.settings);
+  return deployment;
 }
 
-double SuggestRate(const Architecture& a, const LifetimeSettings& s) {
+double SuggestRate(const Architecture& a, const DeploymentSettings& s) {
   return ShareOfRate(a) * std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, s)));
 }
 
-double NoiseToSignal(const Architecture& a, const LifetimeSettings& s) {
+double NoiseToSignal(const Architecture& a, const DeploymentSettings& s) {
   const auto steps = static_cast<double>(s.num_steps());
   return s.training_noise * std::sqrt(TrainedNumbers(a, s)) / (s.share_present() * s.expected_batch * std::sqrt(steps));
 }
 
-double NoiseOfAnItem(const Architecture& a, const LifetimeSettings& s, uint32_t events) {
+double NoiseOfAnItem(const Architecture& a, const DeploymentSettings& s, uint32_t events) {
   const auto steps = static_cast<double>(s.num_steps());
   const double read = std::clamp<uint32_t>(events, 1, a.max_length);
   return s.training_noise * std::sqrt(a.width) * a.num_items /
          (s.share_present() * s.expected_batch * std::sqrt(steps) * std::sqrt(read));
 }
 
-Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s, uint32_t typical_events) {
+Outlook OutlookOf(const Architecture& a, const DeploymentSettings& s, uint32_t typical_events) {
   using Kind = Outlook::Kind;
   Outlook o{.noise_to_signal = NoiseToSignal(a, s),
             .typical_events = std::min<uint32_t>(typical_events > 0 ? typical_events : kTypicalEvents, a.max_length)};
@@ -135,13 +136,15 @@ Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s, uint32_t typ
   if (o.noise_to_signal > kSomeGain || o.noise_of_an_item > kSomeGainOfAnItem) o.kind = Kind::kSomeGain;
   if (o.noise_of_an_item > kNoGainOfAnItem) o.kind = Kind::kNewItems;
   if (o.noise_to_signal > kNoGain) o.kind = Kind::kHopeless;
-  if (s.judgings > 0 && s.judges_locally == 0) {
+  if (s.evaluations > 0 && s.evaluates_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;
       // A cautious guess: a record's gain deviates by more than half of the gain that counts as 1.
-      const JudgedGain judged{.num_records = s.num_judging_public(), .mean = share, .deviation = 0.6};
-      const auto power = [&](uint32_t judgings) { return Power(s.rule(), judged, s.judging_noise, judgings); };
-      o.power.push_back({gain, power(1), power((s.judgings + 1) / 2), power(s.judgings)});
+      const ExpectedGain evaluated{.num_records = s.num_evaluation_public(), .mean = share, .deviation = 0.6};
+      const auto power = [&](uint32_t evaluations) {
+        return Power(s.rule(), evaluated, s.evaluation_noise, evaluations);
+      };
+      o.power.push_back({gain, power(1), power((s.evaluations + 1) / 2), power(s.evaluations)});
       if (!o.found && o.power.back().after_all >= 0.8) o.found = gain;
     }
   }
@@ -149,7 +152,7 @@ Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s, uint32_t typ
   return o;
 }
 
-Result<size_t> MemoryOfRun(const Architecture& a, const LifetimeSettings& s, uint32_t num_threads) {
+Result<size_t> MemoryOfRun(const Architecture& a, const DeploymentSettings& s, uint32_t num_threads) {
   TrainingOptions options = TrainingOf(s);
   options.num_threads = num_threads;
   WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(a, s.num_training_public(), options));
@@ -188,17 +191,17 @@ data::Sequences MadeUp(uint32_t num_items, size_t records, size_t events) {
 
 class Measuring {
  public:
-  Measuring(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
+  Measuring(const Architecture& architecture, std::span<const float> weights, const Deployment& deployment,
             const MeasureOptions& options, privacy::Ledger& ledger, std::string plan_path)
       : a_(architecture),
         weights_(weights),
-        life_(life),
-        s_(life.settings),
+        deployment_(deployment),
+        s_(deployment.settings),
         o_(options),
         ledger_(ledger),
         plan_path_(std::move(plan_path)) {}
 
-  Result<LifeTime> Run() {
+  Result<DeploymentTime> Run() {
     // The time of a step is a constant plus a share for each record.
     WISP_ASSIGN_OR_RETURN(const Taken one, OfStep(1, 0.1 * o_.seconds));
     WISP_ASSIGN_OR_RETURN(const Taken few, OfStep(kFew, 0.1 * o_.seconds));
@@ -210,12 +213,12 @@ class Measuring {
       return static_cast<double>(s_.steps_per_run) * (of_one + record * (s_.expected_batch - 1.0));
     };
     WISP_ASSIGN_OR_RETURN(const Taken accounting, OfAccounting());
-    const Taken judged = OfJudged(std::max<uint32_t>(4, many / 8));
-    const double judges = s_.num_judging_public();
-    return LifeTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu,
-                    .wall_of_run = of_run(one.wall, full.wall) + accounting.wall,
-                    .cpu_of_judging = judges * judged.cpu,
-                    .wall_of_judging = judges * judged.wall};
+    const Taken evaluated = MeasureEvaluation(std::max<uint32_t>(4, many / 8));
+    const double evaluates = s_.num_evaluation_public();
+    return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu,
+                          .wall_of_run = of_run(one.wall, full.wall) + accounting.wall,
+                          .cpu_of_evaluation = evaluates * evaluated.cpu,
+                          .wall_of_evaluation = evaluates * evaluated.wall};
   }
 
  private:
@@ -258,12 +261,12 @@ class Measuring {
     {
       WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                             privacy::Ledger::Open(plan_path_, {.dataset = "made up", .record = MadeUpRecord()}));
-      Lifetime life = life_;
-      if (life.training.empty()) {  // a plan that was read has no charges
-        WISP_ASSIGN_OR_RETURN(life, PlanLifetime(a_, s_));
+      Deployment deployment = deployment_;
+      if (deployment.training.empty()) {  // a plan that was read has no charges
+        WISP_ASSIGN_OR_RETURN(deployment, CalibrateDeployment(a_, s_));
       }
-      WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "measuring"));
-      for (const auto* charges : {&life.training, &life.judging}) {
+      WISP_RETURN_IF_ERROR(WriteDeployment(ledger, deployment, "measuring"));
+      for (const auto* charges : {&deployment.training, &deployment.evaluation}) {
         if (!charges->empty()) WISP_RETURN_IF_ERROR(ledger.Charge(charges->front()).status());
       }
     }
@@ -276,14 +279,14 @@ class Measuring {
   }
 
   // The time to evaluate one record.
-  Taken OfJudged(uint32_t records) const {
+  Taken MeasureEvaluation(uint32_t records) const {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const ModelLists lists = {.allow_seen = s_.allow_seen != 0};
-    const JudgeOptions options{.gain_scale = s_.gain_scale,
-                               .num_targets = s_.num_targets,
-                               .lists_of_base = lists,
-                               .lists_of_candidate = lists,
-                               .num_threads = o_.num_threads};
+    const EvaluationOptions options{.gain_scale = s_.gain_scale,
+                                    .num_targets = s_.num_targets,
+                                    .lists_of_base = lists,
+                                    .lists_of_candidate = lists,
+                                    .num_threads = o_.num_threads};
     const Stopwatch watch;
     Gains(a_, weights_.data(), weights_.data(), made, options);
     const Taken taken = watch.Take();
@@ -292,8 +295,8 @@ class Measuring {
 
   const Architecture& a_;
   const std::span<const float> weights_;
-  const Lifetime& life_;
-  const LifetimeSettings& s_;
+  const Deployment& deployment_;
+  const DeploymentSettings& s_;
   const MeasureOptions& o_;
   privacy::Ledger& ledger_;
   const std::string plan_path_;
@@ -360,12 +363,12 @@ class MadeUpFolder {
 
 }  // namespace
 
-Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
-                             const MeasureOptions& options) {
+Result<DeploymentTime> MeasureDeployment(const Architecture& architecture, std::span<const float> weights,
+                                         const Deployment& deployment, const MeasureOptions& options) {
   WISP_ASSIGN_OR_RETURN(const MadeUpFolder folder, MadeUpFolder::Make(options.ledger_path));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(folder.steps(), {.dataset = "made up", .record = MadeUpRecord()}));
-  return Measuring(architecture, weights, life, options, ledger, folder.plan()).Run();
+  return Measuring(architecture, weights, deployment, options, ledger, folder.plan()).Run();
 }
 
 }  // namespace wisp

@@ -1,9 +1,10 @@
 // Forecasts a plan before anything is charged: noise against signal, the gains that evaluation can detect, memory, and
 // time measured on this device with made-up records. Nothing here reads the log.
 //
-//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(architecture, {.num_records_public = 2000, .epsilon = 4,
+//   WISP_ASSIGN_OR_RETURN(const Lifetime deployment, PlanDeployment(architecture, {.num_records_public = 2000, .epsilon
+//   = 4,
 //                                                                      .delta = 1e-5, .runs = 365}));
-//   const Outlook outlook = OutlookOf(architecture, life.settings);
+//   const Outlook outlook = OutlookOf(architecture, deployment.settings);
 #ifndef WISP_RUNTIME_PERSONALISE_FORECAST_H_
 #define WISP_RUNTIME_PERSONALISE_FORECAST_H_
 
@@ -16,41 +17,41 @@
 #include "runtime/core/architecture.h"
 #include "runtime/core/status.h"
 #include "runtime/layers/weights.h"
-#include "runtime/personalise/lifetime.h"
+#include "runtime/personalise/deployment.h"
 
 namespace wisp {
 
 // An app's request for a plan; fields that are 0 are chosen for it.
-struct LifeRequest {
+struct DeploymentRequest {
   uint32_t num_records_public = 0, num_records_at_start = 0;
   double epsilon = 0, delta = 0;
   uint32_t runs = 0;
   uint64_t steps_per_run = 0;
   uint32_t expected_batch = 0;
   double learning_rate = 0;
-  std::optional<uint32_t> judgings = {};
-  double judging_share = 0;
-  bool judges_locally = false;
-  int64_t trains_until = 0;  // LifetimeSettings::trains_until
+  std::optional<uint32_t> evaluations = {};
+  double evaluation_share = 0;
+  bool evaluates_locally = false;
+  int64_t trains_until = 0;  // DeploymentSettings::trains_until
 };
-// Settings without noise, which PlanLifetime finds. docs/gains.md has the measurements behind each choice.
-LifetimeSettings SuggestLife(const LifeRequest& request);
-// SuggestLife and PlanLifetime. If no learning rate is requested, it follows from noise and catalogue. If there are few
-// events for each item, rows are shrunk (shrink_rows.h), however long the records are.
-Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& request);
+// Settings without noise, which CalibrateDeployment finds. docs/gains.md has the measurements behind each choice.
+DeploymentSettings SuggestDeployment(const DeploymentRequest& request);
+// SuggestDeployment and CalibrateDeployment. If no learning rate is requested, it follows from noise and catalogue. If
+// there are few events for each item, rows are shrunk (shrink_rows.h), however long the records are.
+Result<Deployment> PlanDeployment(const Architecture& architecture, const DeploymentRequest& request);
 
 // The learning rate that follows from noise and catalogue.
-double SuggestRate(const Architecture& architecture, const LifetimeSettings& settings);
+double SuggestRate(const Architecture& architecture, const DeploymentSettings& settings);
 
 // The share of noise in what training releases over the whole plan. It compares all steps' noise, spread over every
 // trained number, with the most that records can agree on: noise * sqrt(trained) / (batch * sqrt(steps)), divided by
 // the share of the records that is there. It uses public numbers alone.
-double NoiseToSignal(const Architecture& architecture, const LifetimeSettings& settings);
+double NoiseToSignal(const Architecture& architecture, const DeploymentSettings& settings);
 
 // Noise to signal in one item's row, if a record's gradient is shared by the rows of so many events: noise *
 // sqrt(width) * items / (batch * sqrt(steps) * sqrt(events)). In a sparse catalogue each item has few events, so its
 // row is noise although the whole is not.
-double NoiseOfAnItem(const Architecture& architecture, const LifetimeSettings& settings, uint32_t events);
+double NoiseOfAnItem(const Architecture& architecture, const DeploymentSettings& settings, uint32_t events);
 
 struct Outlook {
   double noise_to_signal = 0, noise_of_an_item = 0;
@@ -73,12 +74,12 @@ inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeGainOfAnItem = 0.5,
 // Events of a record if nobody says how many: a cautious guess, because few events are the worse case.
 inline constexpr uint32_t kTypicalEvents = 10;
 // For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents.
-Outlook OutlookOf(const Architecture& architecture, const LifetimeSettings& settings, uint32_t typical_events = 0);
+Outlook OutlookOf(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0);
 
 // Processor seconds of all threads together, and wall-clock seconds, for one run with its accounting and for one
 // evaluation. Reading the log comes on top.
-struct LifeTime {
-  double cpu_of_run = 0, wall_of_run = 0, cpu_of_judging = 0, wall_of_judging = 0;
+struct DeploymentTime {
+  double cpu_of_run = 0, wall_of_run = 0, cpu_of_evaluation = 0, wall_of_evaluation = 0;
 };
 struct MeasureOptions {
   std::string ledger_path;      // a folder with made-up ledgers is created beside it, and deleted again
@@ -87,12 +88,12 @@ struct MeasureOptions {
   double seconds = 2;
 };
 // Trains and evaluates made-up records with these weights, and accounts for them, for about the requested time. Only
-// the settings of `life` are needed.
-Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
-                             const MeasureOptions& options);
+// the settings of `deployment` are needed.
+Result<DeploymentTime> MeasureDeployment(const Architecture& architecture, std::span<const float> weights,
+                                         const Deployment& deployment, const MeasureOptions& options);
 
 // Bytes that a run holds while it steps, as PlanTrainingMemory counts them, for the public number of records.
-Result<size_t> MemoryOfRun(const Architecture& architecture, const LifetimeSettings& settings, uint32_t num_threads);
+Result<size_t> MemoryOfRun(const Architecture& architecture, const DeploymentSettings& settings, uint32_t num_threads);
 
 }  // namespace wisp
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/core/text.h"
-#include "runtime/personalise/night_files.h"
+#include "runtime/personalise/plan_files.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp {
@@ -37,33 +37,34 @@ class Differences {
   std::string text_;
 };
 
-enum class Judges { kNone, kLocal, kPrivate };
-std::string_view Name(Judges judges) {
-  return judges == Judges::kNone ? "none" : judges == Judges::kLocal ? "local" : "private";
+enum class Evaluates { kNone, kLocal, kPrivate };
+std::string_view Name(Evaluates evaluates) {
+  return evaluates == Evaluates::kNone ? "none" : evaluates == Evaluates::kLocal ? "local" : "private";
 }
 
-std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, const LifetimeSettings& there) {
-  const LifeRequest& r = wanted.request;
+std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, const DeploymentSettings& there) {
+  const DeploymentRequest& r = wanted.request;
   Differences d;
   d.Compare("epsilon", there.epsilon, r.epsilon);
   d.Compare("delta", there.delta, r.delta);
   d.Compare("the public number of records", there.num_records_public, r.num_records_public);
   d.Compare("the public number of records at the start", there.num_records_at_start, r.num_records_at_start);
-  d.Compare("the number of nights", there.runs, r.runs);
+  d.Compare("the number of runs", there.runs, r.runs);
   d.CompareIf("the number of steps of a run", there.steps_per_run, r.steps_per_run);
   d.CompareIf("the batch", there.expected_batch, r.expected_batch);
   d.CompareIf("the learning rate", there.learning_rate, r.learning_rate);
-  const auto judges = [](bool any, bool locally) {
-    return !any ? Judges::kNone : locally ? Judges::kLocal : Judges::kPrivate;
+  const auto evaluates = [](bool any, bool locally) {
+    return !any ? Evaluates::kNone : locally ? Evaluates::kLocal : Evaluates::kPrivate;
   };
-  const Judges is = judges(there.judgings > 0, there.judges_locally != 0);
-  const Judges asked = judges(r.judgings != 0u, r.judges_locally);
+  const Evaluates is = evaluates(there.evaluations > 0, there.evaluates_locally != 0);
+  const Evaluates asked = evaluates(r.evaluations != 0u, r.evaluates_locally);
   if (is != asked) {
-    d.Compare("the judge", Name(is).data(), Name(asked).data());
-  } else if (r.judgings && is != Judges::kNone) {
-    d.Compare("the number of judgings", there.judgings, std::min(r.runs, *r.judgings));
+    d.Compare("the evaluate", Name(is).data(), Name(asked).data());
+  } else if (r.evaluations && is != Evaluates::kNone) {
+    d.Compare("the number of evaluations", there.evaluations, std::min(r.runs, *r.evaluations));
   }
-  if (is != Judges::kNone) d.CompareIf("the share of records that judge", there.judging_share, r.judging_share);
+  if (is != Evaluates::kNone)
+    d.CompareIf("the share of evaluation records", there.evaluation_share, r.evaluation_share);
   d.Compare("allow_seen of the base", there.allow_seen, base.allow_seen ? 1u : 0u);
   d.Compare("the time until which events train", there.trains_until, r.trains_until);
   return d.text();
@@ -71,7 +72,7 @@ std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, con
 
 // The plan in force, and the first of the plans that count: it was made before the first charge.
 struct PlansThere {
-  std::optional<LifetimeSettings> first, now;
+  std::optional<DeploymentSettings> first, now;
   std::string made;  // time of the first, in UTC
 };
 
@@ -80,7 +81,7 @@ Result<PlansThere> FindPlans(const privacy::Ledger& ledger, uint64_t first_charg
   WISP_ASSIGN_OR_RETURN(const auto plans, ledger.Plans());
   for (const privacy::LedgerPlan& plan : plans) {
     if (plan.settings.empty()) continue;
-    WISP_ASSIGN_OR_RETURN(there.now, LifetimeSettingsFromText(plan.settings));
+    WISP_ASSIGN_OR_RETURN(there.now, ParseDeploymentSettings(plan.settings));
     if (plan.seq < first_charge) there.first = there.now, there.made = plan.time_utc;
   }
   return there;
@@ -88,19 +89,20 @@ Result<PlansThere> FindPlans(const privacy::Ledger& ledger, uint64_t first_charg
 
 Status Refusal(const std::string& ledger, const std::string& differences, bool is_charged) {
   if (is_charged)
-    return PrivacyRefused("ledger '", ledger,
-                          "' has charges: a plan for a life is made before the first of them, or it would promise "
-                          "nothing. It has another plan than was asked for: ",
-                          differences, ". What is left of it can be changed (`wisp_plan_change`)");
+    return PrivacyRefused(
+        "ledger '", ledger,
+        "' has charges: a plan for a deployment is made before the first of them, or it would promise "
+        "nothing. It has another plan than was asked for: ",
+        differences, ". What is left of it can be changed (`wisp_plan_change`)");
   return PrivacyRefused("ledger '", ledger, "' has another plan than was asked for: ", differences,
                         ". Nothing was charged under it yet, so it may be replaced, if you say so (`replace`)");
 }
 
 // Refuses a new plan beside models of a ledger that is gone, because it would forget what that ledger had spent.
 Status CheckNothingTrained(const std::string& ledger, const std::string& output) {
-  if (output.empty() || !NightFiles(output).HasAny()) return OkStatus();
+  if (output.empty() || !PlanFiles(output).HasAny()) return OkStatus();
   return PrivacyRefused("ledger '", ledger, "' has no plan, and beside '", output,
-                        "' lies what nights trained under one: a new plan would forget what they spent. Put the newest "
+                        "' lies what runs trained under one: a new plan would forget what they spent. Put the newest "
                         "copy of the ledger back; or, for another log, name another output");
 }
 
@@ -117,7 +119,7 @@ Result<std::optional<MadePlan>> FindPlan(const privacy::Ledger& ledger, const Pl
   }
   const std::string from_now = DifferencesOf(base, wanted, *there.now);
   if (from_now.empty() || (there.first && DifferencesOf(base, wanted, *there.first).empty()))
-    return std::optional(MadePlan{.life = {.settings = *there.now}, .made_before = there.made});
+    return std::optional(MadePlan{.deployment = {.settings = *there.now}, .made_before = there.made});
   if (is_charged || !wanted.replaces) return Refusal(ledger.path(), from_now, is_charged);
   return std::optional<MadePlan>();
 }
@@ -125,20 +127,20 @@ Result<std::optional<MadePlan>> FindPlan(const privacy::Ledger& ledger, const Pl
 }  // namespace
 
 Result<MadePlan> MakePlan(privacy::Ledger& ledger, const PlannedBase& base, const PlanToMake& wanted) {
-  std::optional<Lifetime> life;
+  std::optional<Deployment> deployment;
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const uint64_t newest_row, ledger.NewestRow());
     if (!wanted.dry_run) {
       WISP_ASSIGN_OR_RETURN(const std::optional<MadePlan> there, FindPlan(ledger, base, wanted));
       if (there) return *there;
     }
-    if (!life) {
-      WISP_ASSIGN_OR_RETURN(life, PlanLife(base.architecture, wanted.request));
-      life->settings.allow_seen = base.allow_seen ? 1 : 0;
+    if (!deployment) {
+      WISP_ASSIGN_OR_RETURN(deployment, PlanDeployment(base.architecture, wanted.request));
+      deployment->settings.allow_seen = base.allow_seen ? 1 : 0;
     }
-    if (wanted.dry_run) return MadePlan{.life = *life};
-    const Status written = WriteLifetime(ledger, *life, wanted.run, newest_row);
-    if (written.ok()) return MadePlan{.life = *life};
+    if (wanted.dry_run) return MadePlan{.deployment = *deployment};
+    const Status written = WriteDeployment(ledger, *deployment, wanted.run, newest_row);
+    if (written.ok()) return MadePlan{.deployment = *deployment};
     // Finding the noise takes seconds. If another process wrote meanwhile, this call starts again as if it had come
     // after it.
     WISP_ASSIGN_OR_RETURN(const uint64_t now, ledger.NewestRow());

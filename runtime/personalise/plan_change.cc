@@ -16,25 +16,25 @@ using privacy::ChargeRequest;
 constexpr double kMostNoise = 1024, kLeastNoise = 1.0 / 64;  // factors on the noise of the present plan
 constexpr double kPrecision = 1.001;
 
-bool IsSameStep(const LifetimeSettings& a, const LifetimeSettings& b) {
+bool IsSameStep(const DeploymentSettings& a, const DeploymentSettings& b) {
   return a.expected_batch == b.expected_batch && a.num_records_public == b.num_records_public;
 }
 
 // The charges with the noise of `s`, for a catalogue that may grow.
-Result<std::vector<ChargeRequest>> ChargesOf(const Architecture& architecture, const LifetimeSettings& s,
+Result<std::vector<ChargeRequest>> ChargesOf(const Architecture& architecture, const DeploymentSettings& s,
                                              uint64_t steps) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(Grown(architecture), TrainingOf(s)));
   return plan.ChargesTogether(steps);
 }
 
-Result<bool> Fits(const Architecture& architecture, const privacy::Ledger& ledger, const LifetimeSettings& s) {
+Result<bool> Fits(const Architecture& architecture, const privacy::Ledger& ledger, const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, ChargesOf(architecture, s, s.num_steps()));
   const Status status = ledger.CheckFits(charges, {});
   if (status.ok() || status.code() == StatusCode::kPrivacyRefused) return status.ok();
   return status;
 }
 
-Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, LifetimeSettings& s) {
+Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, DeploymentSettings& s) {
   const double until_now = s.training_noise;
   double too_little = kLeastNoise * until_now, enough = kMostNoise * until_now;
   s.training_noise = enough;
@@ -53,10 +53,10 @@ Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger
   return OkStatus();
 }
 
-// Spreads the steps that are left over the new nights.
-Status Spread(ChangedLife& life, const LifetimeSettings& now) {
-  LifetimeSettings& s = life.settings;
-  const uint64_t left = life.before.steps;
+// Spreads the steps that are left over the new runs.
+Status Spread(ChangedDeployment& deployment, const DeploymentSettings& now) {
+  DeploymentSettings& s = deployment.settings;
+  const uint64_t left = deployment.before.steps;
   s.steps_in_all = now.num_steps();
   if (s.learning_rate != now.learning_rate)
     return InvalidArgument(
@@ -64,19 +64,19 @@ Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   const bool chosen = s.steps_per_run == 0;
   if (chosen) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs / 2) / s.runs);
   if (left == 0 || (!chosen && s.steps_per_run > left / s.runs))
-    return InvalidArgument("the plan has ", Counted(left, "step"), " left, ", Counted(s.runs, "night"), " of ",
+    return InvalidArgument("the plan has ", Counted(left, "step"), " left, ", Counted(s.runs, "run"), " of ",
                            s.steps_per_run, " are asked for: fewer of them, or another batch");
-  // Steps are whole, so there may be a few more or fewer nights than requested.
+  // Steps are whole, so there may be a few more or fewer runs than requested.
   if (chosen) s.runs = static_cast<uint32_t>((left + s.steps_per_run - 1) / s.steps_per_run);
   return CheckSettings(s);
 }
 
 // Keeps about the number of passes over the records that were left, in no more steps than were left: smaller batches
 // would otherwise mean more steps, each of which costs noise.
-void SuggestSteps(ChangedLife& life, const LifetimeSettings& now) {
-  LifetimeSettings& s = life.settings;
+void SuggestSteps(ChangedDeployment& deployment, const DeploymentSettings& now) {
+  DeploymentSettings& s = deployment.settings;
   if (s.steps_per_run > 0) return;
-  const uint64_t left = std::max<uint64_t>(1, life.before.steps);
+  const uint64_t left = std::max<uint64_t>(1, deployment.before.steps);
   const double passes = static_cast<double>(left) * now.expected_batch / s.expected_batch;
   const uint64_t steps = std::clamp<uint64_t>(std::llround(passes), 1, left);
   s.runs = static_cast<uint32_t>(std::min<uint64_t>(s.runs, steps));
@@ -85,49 +85,49 @@ void SuggestSteps(ChangedLife& life, const LifetimeSettings& now) {
 
 }  // namespace
 
-Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& ledger, const LifetimeSettings& now,
-                               const PlanChange& change) {
+Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privacy::Ledger& ledger,
+                                           const DeploymentSettings& now, const PlanChange& change) {
   const Architecture& architecture = base.architecture;
-  if (change.runs == 0) return InvalidArgument("a changed plan needs the number of nights that are to come; it is 0");
+  if (change.runs == 0) return InvalidArgument("a changed plan needs the number of runs that are to come; it is 0");
   WISP_ASSIGN_OR_RETURN(const uint64_t newest_row, ledger.NewestRow());
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (entries.empty())
     return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
-  ChangedLife life{.settings = now, .newest_row = newest_row};
-  life.settings.num_records_at_start = 0;  // from now on all records are there
-  life.settings.allow_seen = base.allow_seen ? 1 : 0;
-  WISP_ASSIGN_OR_RETURN(life.before, LeftOf(ledger, now));
-  LifetimeSettings& s = life.settings;
+  ChangedDeployment deployment{.settings = now, .newest_row = newest_row};
+  deployment.settings.num_records_at_start = 0;  // from now on all records are there
+  deployment.settings.allow_seen = base.allow_seen ? 1 : 0;
+  WISP_ASSIGN_OR_RETURN(deployment.before, LeftOf(ledger, now));
+  DeploymentSettings& s = deployment.settings;
   s.runs = change.runs;
   s.steps_per_run = change.steps_per_run;
   if (change.expected_batch > 0) s.expected_batch = change.expected_batch;
   if (change.num_records_public > 0) s.num_records_public = change.num_records_public;
   if (change.learning_rate != 0) s.learning_rate = change.learning_rate;
-  life.is_free = IsSameStep(s, now);
-  if (life.is_free) {
-    WISP_RETURN_IF_ERROR(Spread(life, now));
-    WISP_ASSIGN_OR_RETURN(life.training, ChargesOf(architecture, s, life.before.steps));
-    return life;
+  deployment.is_free = IsSameStep(s, now);
+  if (deployment.is_free) {
+    WISP_RETURN_IF_ERROR(Spread(deployment, now));
+    WISP_ASSIGN_OR_RETURN(deployment.training, ChargesOf(architecture, s, deployment.before.steps));
+    return deployment;
   }
-  SuggestSteps(life, now);
+  SuggestSteps(deployment, now);
   s.steps_in_all = 0;
   // Charges through the filter may use all of the ledger's limit, which may be above the plan's.
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   if (limit) s.epsilon = limit->epsilon(), s.delta = limit->delta();
-  s.judgings_before = now.judgings - static_cast<uint32_t>(life.before.judgings);
+  s.evaluations_before = now.evaluations - static_cast<uint32_t>(deployment.before.evaluations);
   WISP_RETURN_IF_ERROR(CheckSettings(s));
   const PrivacyGoal goal = {.epsilon = s.epsilon, .noise_multiplier = {}, .delta = s.delta};
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, s.num_records_public));
   WISP_RETURN_IF_ERROR(FindNoise(architecture, ledger, s));
   if (change.learning_rate == 0) s.learning_rate *= SuggestRate(architecture, s) / SuggestRate(architecture, now);
-  WISP_ASSIGN_OR_RETURN(life.training, ChargesOf(architecture, s, s.num_steps()));
-  return life;
+  WISP_ASSIGN_OR_RETURN(deployment.training, ChargesOf(architecture, s, s.num_steps()));
+  return deployment;
 }
 
-Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run) {
-  // Settings that could not be read back would make every later night fail.
-  WISP_RETURN_IF_ERROR(LifetimeSettingsFromText(ToText(changed.settings)).status());
-  return ledger.ChangePlan(run, "training of a life, changed", changed.training, ToText(changed.settings),
+Status WriteChange(privacy::Ledger& ledger, const ChangedDeployment& changed, const std::string& run) {
+  // Settings that could not be read back would make every later run fail.
+  WISP_RETURN_IF_ERROR(ParseDeploymentSettings(ToText(changed.settings)).status());
+  return ledger.ChangePlan(run, "training of a deployment, changed", changed.training, ToText(changed.settings),
                            changed.newest_row);
 }
 

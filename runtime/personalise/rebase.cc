@@ -9,8 +9,8 @@
 #include "runtime/model/catalogue.h"
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/provenance.h"
-#include "runtime/personalise/night_files.h"
-#include "runtime/personalise/night_heal.h"
+#include "runtime/personalise/plan_files.h"
+#include "runtime/personalise/heal_plan.h"
 #include "runtime/personalise/related_bases.h"
 
 namespace wisp {
@@ -59,7 +59,7 @@ std::vector<int32_t> StillUntrained(const ModelFile& from, const ModelFile& to, 
   return untrained;
 }
 
-Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
+Status WriteStart(const PlanFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
                   const ModelFile& mine, const std::vector<uint32_t>& items) {
   const Mixture mixture(to, {&from, &mine}, "what the runs below changed in the model that this hash is of was added");
   const std::vector<float> weights = CarriedOver(mixture, from.architecture(), to.architecture(), items);
@@ -71,13 +71,13 @@ Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFi
 }
 
 // The newest undamaged model trained on the old base; nullopt if nothing was trained.
-Result<std::optional<ModelFile>> OpenMine(const NightFiles& files, const ModelFile& from, std::string& damaged) {
+Result<std::optional<ModelFile>> OpenMine(const PlanFiles& files, const ModelFile& from, std::string& damaged) {
   const auto note = [&](const std::string& sentence) { damaged += (damaged.empty() ? "" : "; ") + sentence; };
-  WISP_ASSIGN_OR_RETURN(NightModels models, OpenWholeNightModels(files, from, note));
-  // A night could still rewrite what a rebase would lose.
+  WISP_ASSIGN_OR_RETURN(PlanModels models, OpenWholePlanModels(files, from, note));
+  // A run could still rewrite what a rebase would lose.
   if (!damaged.empty() && !models.candidate && files.HasCheckpoint() && ReadCheckpoint(files.checkpoint).ok())
     return InvalidData(damaged, ": ", files.checkpoint,
-                       " is whole: live one night with the old base first, which goes on from it, then rebase");
+                       " is whole: live one run with the old base first, which goes on from it, then rebase");
   return models.candidate ? std::move(models.candidate) : std::move(models.start);
 }
 
@@ -90,14 +90,14 @@ bool GoesOnFrom(const ModelFile& to, const ModelFile& from, const ModelFile& mod
 }
 
 // True if an earlier rebase got as far as writing its start.
-bool HasBegun(const NightFiles& files, const ModelFile& from, const ModelFile& to) {
+bool HasBegun(const PlanFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto start = ModelFile::Open(files.start, Verify::kFull);
   return start.ok() && GoesOnFrom(to, from, *start);
 }
 
-// True if nothing is left to do: the served model and what trains belong to the new base. A night may have learned more
+// True if nothing is left to do: the served model and what trains belong to the new base. A run may have learned more
 // since, which stays.
-bool IsDone(const NightFiles& files, const ModelFile& from, const ModelFile& to) {
+bool IsDone(const PlanFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto is_of = [&](const std::string& path) {
     const auto model = ModelFile::Open(path);
     return model.ok() && GoesOnFrom(to, from, *model);
@@ -106,7 +106,7 @@ bool IsDone(const NightFiles& files, const ModelFile& from, const ModelFile& to)
 }
 
 // Deletes in an order that a power cut cannot make ambiguous: a candidate without its start could not be recognised.
-Status ForgetOld(const NightFiles& files, const RebaseOptions& o, bool keep_start) {
+Status ForgetOld(const PlanFiles& files, const RebaseOptions& o, bool keep_start) {
   WISP_RETURN_IF_ERROR(files.ForgetCandidate(keep_start));
   return CopyFile(o.to, files.served);
 }
@@ -116,7 +116,7 @@ Status ForgetOld(const NightFiles& files, const RebaseOptions& o, bool keep_star
 Result<RebaseResult> Rebase(const RebaseOptions& o) {
   if (o.from.empty() || o.to.empty() || o.output.empty())
     return InvalidArgument("a rebase needs an old base, a new one and an output");
-  const NightFiles files(o.output);
+  const PlanFiles files(o.output);
   WISP_RETURN_IF_ERROR(CheckOutput({"the output", o.output}, {{"the old base", o.from}, {"the new base", o.to}}));
   WISP_ASSIGN_OR_RETURN(
       const FileLock lock,

@@ -19,7 +19,7 @@ namespace wisp {
 
 struct RebaseOptions {
   std::string from, to;  // files of the old base and the new one
-  std::string output;    // the served model (night_files.h)
+  std::string output;    // the served model (plan_files.h)
   std::string created_by = {};
 };
 
@@ -33,7 +33,7 @@ struct RebaseResult {
   uint32_t lost_items = 0;    // items of the old base alone: what was learned of them is lost
 };
 
-// kInvalidArgument: `output` was personalised from another base than `from`. kIo: the disk, or a night is running. It
+// kInvalidArgument: `output` was personalised from another base than `from`. kIo: the disk, or a run is running. It
 // may be repeated after a power cut, and then finishes what it began.
 Result<RebaseResult> Rebase(const RebaseOptions& options);
 

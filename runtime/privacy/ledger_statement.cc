@@ -28,10 +28,10 @@ uint64_t NumSteps(const Composition& composition) {
   return sum;
 }
 
-Result<DrawFigures> FiguresOf(const Composition& draws, const Delta& delta) {
-  DrawFigures figures{.num_draws = NumSteps(draws)};
-  WISP_ASSIGN_OR_RETURN(figures.pure_epsilon, PureEpsilon(draws.mechanisms()));
-  WISP_ASSIGN_OR_RETURN(figures.alone, draws.State(delta));
+Result<SampleFigures> FiguresOf(const Composition& samples, const Delta& delta) {
+  SampleFigures figures{.num_samples = NumSteps(samples)};
+  WISP_ASSIGN_OR_RETURN(figures.pure_epsilon, PureEpsilon(samples.mechanisms()));
+  WISP_ASSIGN_OR_RETURN(figures.alone, samples.State(delta));
   return figures;
 }
 
@@ -39,13 +39,13 @@ constexpr char kFilterInWords[] =
     "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone as if they "
     "had been fixed beforehand, each by the accountant that it names";
 
-// The kinds of draws that were charged, told from the run names that `wisp` and the C interface give.
-struct DrawsOf {
+// The kinds of samples that were charged, told from the run names that `wisp` and the C interface give.
+struct SamplesOf {
   bool items = false, tokens = false, texts = false;  // texts: tokens from private texts in a prompt
-  void Add(const LedgerEntry& draws) {
-    const bool from_texts = draws.record && draws.record->kind() == RecordSpec::kPromptText;
+  void Add(const LedgerEntry& samples) {
+    const bool from_texts = samples.record && samples.record->kind() == RecordSpec::kPromptText;
     texts |= from_texts;
-    (draws.run.starts_with("generation") ? tokens : items) |= !from_texts;
+    (samples.run.starts_with("generation") ? tokens : items) |= !from_texts;
   }
   bool any() const { return items || tokens || texts; }
 };
@@ -68,32 +68,32 @@ void DescribeRecords(PrivacyStatement& s, bool steps) {
 }
 
 // Says in words what is released, and which accountant the figure comes from.
-void Describe(PrivacyStatement& s, const DrawsOf& draws, bool steps) {
-  if (draws.any() && !steps) s.sampling = SamplingDone::kNone;
-  if (draws.items) {
+void Describe(PrivacyStatement& s, const SamplesOf& samples, bool steps) {
+  if (samples.any() && !steps) s.sampling = SamplingDone::kNone;
+  if (samples.items) {
     AddOnce(s.unprotected_parts, "the history that is given for a recommendation");
     AddOnce(s.unprotected_parts, "the lists of candidates");
   }
-  if (draws.tokens || draws.texts) {
+  if (samples.tokens || samples.texts) {
     AddOnce(s.unprotected_parts, "the prompt");
     AddOnce(s.unprotected_parts, "when a text ends");
   }
-  if (draws.texts) {
+  if (samples.texts) {
     AddOnce(s.unprotected_parts, "the words around private texts, and the declared number of contexts");
     AddOnce(s.unprotected_parts,
             "the weights that private texts were given to, and what these learned from: they must be public");
   }
-  if (draws.any()) {
-    AddOnce(s.unprotected_parts, "the number of draws");
-    const bool tokens = draws.tokens || draws.texts;
-    const std::string drawn = draws.items ? (tokens ? "the items and tokens" : "the items") : "the tokens";
-    const bool weights = draws.items || draws.tokens;
-    s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") + drawn +
-               " that were drawn, in their order, and all that is computed from them; not the scores" +
-               (weights ? " or the weights" : "") + " that they were drawn with" +
-               (draws.texts ? ", nor the private texts" : "");
-    s.draws_from_weights = weights;
-    s.draws_from_texts = draws.texts;
+  if (samples.any()) {
+    AddOnce(s.unprotected_parts, "the number of samples");
+    const bool tokens = samples.tokens || samples.texts;
+    const std::string sampled = samples.items ? (tokens ? "the items and tokens" : "the items") : "the tokens";
+    const bool weights = samples.items || samples.tokens;
+    s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") + sampled +
+               " that were sampled, in their order, and all that is computed from them; not the scores" +
+               (weights ? " or the weights" : "") + " that they were sampled with" +
+               (samples.texts ? ", nor the private texts" : "");
+    s.samples_from_weights = weights;
+    s.samples_from_texts = samples.texts;
   }
   if (s.set_by == Accountant::kRdp)
     s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
@@ -112,16 +112,16 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   s.delta = delta.value();
   s.ledger_path = path;
   s.limit = state.limit;
-  Composition all, draws;
+  Composition all, samples;
   std::vector<Purpose> purposes;
   std::vector<std::string> runs;
-  DrawsOf drawn;
+  SamplesOf sampled;
   for (const LedgerEntry& entry : state.entries) {
     all.Add(entry.mechanism, entry.noise, entry.loss_slack);
     OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
-    if (entry.mechanism.is_draw()) {
-      draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
-      drawn.Add(entry);
+    if (entry.mechanism.is_sample()) {
+      samples.Add(entry.mechanism, entry.noise, entry.loss_slack);
+      sampled.Add(entry);
     } else {
       s.charges_without_record += entry.record ? 0 : 1;
     }
@@ -148,13 +148,13 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, p.composition.State(delta));
     s.parts.push_back({p.name, NumSteps(p.composition), alone});
   }
-  if (!draws.mechanisms().empty()) {
-    WISP_ASSIGN_OR_RETURN(s.draws, FiguresOf(draws, delta));
+  if (!samples.mechanisms().empty()) {
+    WISP_ASSIGN_OR_RETURN(s.samples, FiguresOf(samples, delta));
   }
   s.record = state.record;
-  const bool steps = NumSteps(draws) < s.num_steps;
+  const bool steps = NumSteps(samples) < s.num_steps;
   DescribeRecords(s, steps);
-  Describe(s, drawn, steps);
+  Describe(s, sampled, steps);
   return s;
 }
 

@@ -56,10 +56,10 @@ std::string SamplingInWords(const PrivacyStatement& s) {
     case SamplingDone::kNone:
       break;
   }
-  if (!s.draws_from_texts) return "no records were sampled: what was charged are draws from weights as they are";
+  if (!s.samples_from_texts) return "no records were sampled: what was charged are samples from weights as they are";
   const std::string texts =
       "no records were sampled: each private text took part in each token, by its clipped share of a sum";
-  return s.draws_from_weights ? texts + "; other charged draws are from weights as they are" : texts;
+  return s.samples_from_weights ? texts + "; other charged samples are from weights as they are" : texts;
 }
 
 // The scope of the promise, for readers who would take "one session" for "the person".
@@ -153,10 +153,10 @@ void Parts(std::string& text, const PrivacyStatement& s) {
        "each is in one part, for good; the data set's figure is that of the part that costs most");
   for (const LedgerFigures::Part& part : s.basis->parts) {
     const bool trains = part.part == RecordPart::kTraining;
-    Line(text, trains ? "the records that train" : "the records that judge",
+    Line(text, trains ? "the records that train" : "the evaluation records",
          EpsilonInWords(part.stated.epsilon, s.delta) + " (" + std::string(BasisText(part.basis)) + ")");
     for (const Mechanism& left : part.planned_left)
-      Line(text, trains ? "left of the plan to train" : "left of the plan to judge",
+      Line(text, trains ? "left of the plan to train" : "left of the plan to evaluate",
            left.Describe() + "; these alone add nothing to the figure");
   }
 }
@@ -208,12 +208,12 @@ void Breakdown(std::string& text, const PrivacyStatement& s) {
          EpsilonInWords(part.alone.epsilon, s.delta) + ", " + Counted(part.num_steps, "step") + ", set by " +
              std::string(ToText(part.alone.accountant)) + Caveat(s));
   }
-  if (!s.draws) return;
-  Line(text, "draws alone",
-       Counted(s.draws->num_draws, "draw") + ": pure epsilon " + EpsilonInWords(s.draws->pure_epsilon, 0) +
+  if (!s.samples) return;
+  Line(text, "samples alone",
+       Counted(s.samples->num_samples, "sample") + ": pure epsilon " + EpsilonInWords(s.samples->pure_epsilon, 0) +
            (s.parts_assume == PrivacyStatement::Assumed::kNothing ? "" : ", however they were chosen") + "; epsilon " +
-           EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " +
-           std::string(ToText(s.draws->alone.accountant)) + Caveat(s));
+           EpsilonInWords(s.samples->alone.epsilon, s.delta) + ", set by " +
+           std::string(ToText(s.samples->alone.accountant)) + Caveat(s));
 }
 
 void FormalStatement(std::string& text, const PrivacyStatement& s) {
@@ -294,14 +294,14 @@ void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
     }
     json.EndArray();
   }
-  if (!s.draws) return;
-  json.Key("draws")
+  if (!s.samples) return;
+  json.Key("samples")
       .BeginObject()
       .Key("number")
-      .Value(s.draws->num_draws)
+      .Value(s.samples->num_samples)
       .Key("pure_epsilon")
-      .Value(s.draws->pure_epsilon);
-  WriteAlone(json, s.draws->alone, s);
+      .Value(s.samples->pure_epsilon);
+  WriteAlone(json, s.samples->alone, s);
   json.EndObject();
 }
 
@@ -364,11 +364,11 @@ std::string ToText(const PrivacyStatement& s) {
   } else {
     Line(text, "noise", "secure (ChaCha20 keyed by the operating system)");
   }
-  // Draws add no noise: they are exact random choices.
+  // Samples add no noise: they are exact random choices.
   if (s.sampling != SamplingDone::kNone)
     Line(text, "noise mode", std::string(ModeText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
   if (s.loss_slack > 0)
-    Line(text, "distance of the noise drawn from the one accounted for",
+    Line(text, "distance of the noise sampled from the one accounted for",
          DoubleText(s.loss_slack) + " (log ratio), paid for");
   FormalStatement(text, s);
   text += "\n4. Verification\n";

@@ -1,9 +1,10 @@
 // The privacy statement: what may be said about a run, in words for people and in JSON for machines.
 //
-// It contains everything a reader needs to judge an epsilon, in the order of the reporting checklist of Ponomareva et
-// al., "How to DP-fy ML" (2023), section 5.3.3: the setting; the definition with every part named (what accesses to the
-// data are covered, what is released, unit, adjacency); the accounting (accountant, assumptions and whether they hold,
-// the formal statement); how to verify it. It computes no figures: they come from an accountant, and from the ledger.
+// It contains everything a reader needs to evaluate an epsilon, in the order of the reporting checklist of Ponomareva
+// et al., "How to DP-fy ML" (2023), section 5.3.3: the setting; the definition with every part named (what accesses to
+// the data are covered, what is released, unit, adjacency); the accounting (accountant, assumptions and whether they
+// hold, the formal statement); how to verify it. It computes no figures: they come from an accountant, and from the
+// ledger.
 //
 // If nothing is guaranteed, no epsilon appears in either form: see WhyNoGuarantee.
 //
@@ -42,9 +43,9 @@ struct SpendingPart {
   StatedEpsilon alone;
 };
 
-// Figures of a private decoder's draws; both are stated.
-struct DrawFigures {
-  uint64_t num_draws = 0;
+// Figures of a private decoder's samples; both are stated.
+struct SampleFigures {
+  uint64_t num_samples = 0;
   double pure_epsilon = 0;  // at delta 0
   StatedEpsilon alone;
 };
@@ -84,16 +85,16 @@ struct PrivacyStatement {
   std::optional<Accountant> set_by;      // the accountant of the figure, if known
   std::optional<LedgerFigures> basis;    // basis of the data set's figure, and what holds for its limit
   std::vector<SpendingPart> parts;       // the whole costs less than the sum of its parts
-  // The assumptions behind the figures of parts, and of draws at delta.
+  // The assumptions behind the figures of parts, and of samples at delta.
   enum class Assumed {
     kNothing,
     kNoEarlyStop,      // a part of a plan: that what was released did not decide how much of it was run
     kFixedBeforehand,  // that their charges had been fixed before the first of them; some were not
   } parts_assume = Assumed::kNothing;
   bool is_of_one_run = true;  // false: of a whole ledger, whose figure is ledger_epsilon
-  std::optional<DrawFigures> draws;
-  // The source of draws: weights that learned from the records, or the records themselves, in a prompt.
-  bool draws_from_weights = false, draws_from_texts = false;
+  std::optional<SampleFigures> samples;
+  // The source of samples: weights that learned from the records, or the records themselves, in a prompt.
+  bool samples_from_weights = false, samples_from_texts = false;
   std::optional<EpsilonDelta> limit;
 
   // How to verify it.

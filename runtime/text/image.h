@@ -1,5 +1,5 @@
 // The image of a tokenizer (schema/tokenizer.fbs): a checked view of its bytes, and the meaning of its steps. Only
-// runtime/text and the writer, tools/exchange/tokenizer_image.h, use it; programs use tokenizer.h.
+// runtime/text and the writer, tools/convert/tokenizer_image.h, use it; programs use tokenizer.h.
 //
 //   WISP_ASSIGN_OR_RETURN(const Image image, Image::Open("t.image", bytes));
 //   image.Token(17);   // points into the bytes

@@ -1,5 +1,5 @@
 // The patterns that split texts for byte-level BPE, each as a hand-written scanner. There is no regular expression
-// engine: converting a tokenizer with any other pattern is refused (tools/exchange/tokenizer_steps.cc).
+// engine: converting a tokenizer with any other pattern is refused (tools/convert/tokenizer_steps.cc).
 //
 //   size_t end = Gpt2End(text, at);   // the piece that begins at `at` ends there
 #ifndef WISP_RUNTIME_TEXT_PATTERNS_H_

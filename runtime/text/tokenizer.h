@@ -1,5 +1,5 @@
 // Converts texts to ids and back, exactly as the reference does (the package `tokenizers`; docs/convert.md).
-// tools/exchange/tokenizer_json.h makes an image from another program's file.
+// tools/convert/tokenizer_json.h makes an image from another program's file.
 //
 //   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open("bert", image));
 //   text::Scratch scratch;                                    // one for each thread

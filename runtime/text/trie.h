@@ -1,4 +1,4 @@
-// A double-array trie over bytes, used in place. tools/exchange/trie_builder.h builds it.
+// A double-array trie over bytes, used in place. tools/convert/trie_builder.h builds it.
 //
 //   Trie trie(units);
 //   trie.Longest(text, at, [](int value, size_t end) { ... });   // each key that begins at `at`, shortest first

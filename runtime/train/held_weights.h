@@ -53,7 +53,7 @@ class HeldWeights {
   // resuming process has it. Take is the way back; `kept` must have kept_size numbers.
   size_t kept_size() const { return keeps_trained_ ? trained_->size() : current_.size(); }
   std::vector<float> Kept() const { return Kept(current_); }
-  std::vector<float> KeptAverage() const { return has_average() ? Kept(average_) : std::vector<float>(); }
+  std::vector<float> CachedAverage() const { return has_average() ? Kept(average_) : std::vector<float>(); }
   void Take(const std::vector<float>& kept, const std::vector<float>& average);
 
   // Waits for the device. An error if it has failed, now or before: the weights are then lost in this process.

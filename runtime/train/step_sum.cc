@@ -44,8 +44,8 @@ void StepSum::Begin(uint64_t step, size_t size, privacy::RandomStream& noise) {
   noise_->Begin(noise);
 }
 
-void StepSum::MakeRoom(size_t size) {
-  if (integers_) integers_->MakeRoom(size);
+void StepSum::ReserveCapacity(size_t size) {
+  if (integers_) integers_->ReserveCapacity(size);
 }
 
 void StepSum::Reduce() {

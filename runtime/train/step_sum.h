@@ -45,7 +45,7 @@ class StepSum {
   // Begins a step with a sum of `size` coordinates, at most those that there is memory for.
   void Begin(uint64_t step, size_t size, privacy::RandomStream& noise);
   // Replaces the memory by space for `size` coordinates, on the host. Begin must follow.
-  void MakeRoom(size_t size);
+  void ReserveCapacity(size_t size);
   // Adds the sums of all workers, after the last record.
   void Reduce();
 

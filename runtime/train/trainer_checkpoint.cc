@@ -33,7 +33,7 @@ Result<Checkpoint> Trainer::Save() {
   Checkpoint c;
   c.architecture = graph_->architecture();
   c.weights = weights_.Kept();
-  c.average = weights_.KeptAverage();
+  c.average = weights_.CachedAverage();
   for (const auto& part : parts_) part->Save(c);
   c.item_rows.assign(sparse_rows_.begin(), sparse_rows_.end());
   c.step = step();

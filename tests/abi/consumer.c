@@ -8,7 +8,7 @@
 #include <string.h>
 #include <wisp/wisp.h>
 #include <wisp/wisp_embed.h>
-#include <wisp/wisp_life.h>
+#include <wisp/wisp_deployment.h>
 #include <wisp/wisp_text.h>
 
 enum { kUntouched = 0xa5, kMostBytes = 4096 };

@@ -94,10 +94,10 @@ fun anchorCases(t: Cases) {
         val ledger = File(options.ledger)
         val before = ledger.readBytes() to file.readBytes()
         personaliseBlocking(options, anchor)
-        Life.statement(options.ledger, 1e-4, anchor)
+        Deployment.statement(options.ledger, 1e-4, anchor)
         ledger.writeBytes(before.first)
         refused(WispException.Code.PRIVACY_REFUSED, "anchor") { personaliseBlocking(options, anchor) }
-        refused(WispException.Code.PRIVACY_REFUSED, "anchor") { Life.statement(options.ledger, 1e-4, anchor) }
+        refused(WispException.Code.PRIVACY_REFUSED, "anchor") { Deployment.statement(options.ledger, 1e-4, anchor) }
         file.writeBytes(before.second)
         holds("old copy" in thrown<IOException> { personaliseBlocking(options, anchor) }.message.orEmpty()) {
             "both are taken"
@@ -110,7 +110,7 @@ fun anchorCases(t: Cases) {
         val file = File(t.folder(), "a")
         refused(WispException.Code.PRIVACY_REFUSED, "anchor") { personaliseBlocking(options, SealedAnchor(file, ring)) }
         personaliseBlocking(options, SealedAnchor(file, ring, begin = true))
-        Life.budget(options.ledger, 1e-4, SealedAnchor(file, ring))
+        Deployment.budget(options.ledger, 1e-4, SealedAnchor(file, ring))
     }
     t.case("anchors that misbehave are exceptions") {
         val options = t.options(t.folder())

@@ -22,7 +22,7 @@ fun misuseCases(t: Cases) {
         refused(invalid, "OpenOptions must not be null") { Native.openFile(t.model.path, null) }
         refused(invalid, "buffer must not be null") { Native.openMemory("m", null, 0, 0, OpenOptions()) }
         refused(invalid, "PersonaliseOptions must not be null") { Native.personalise(null, null, null) }
-        refused(invalid, "NightOptions must not be null") { Native.night(null, null, null, null) }
+        refused(invalid, "PlannedRunOptions must not be null") { Native.runPlanned(null, null, null, null) }
         refused(invalid, "ledger must not be null") { Native.statement(null, null, 1e-5, false) }
         Recommender.open(t.model).use { model ->
             refused(invalid, "history must not be null") {

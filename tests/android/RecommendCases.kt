@@ -82,7 +82,7 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
             same(model.info.numItems, 480)
         }
     }
-    t.case("excluded, candidates, seen, a newcomer and a count above all") {
+    t.case("excluded, candidates, seen, a user without history and a count above all") {
         Recommender.open(t.model).use { model ->
             val past = history.map { model.find(it)!! }.toIntArray()
             val best = model.recommend(past, 3)

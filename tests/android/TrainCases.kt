@@ -43,14 +43,14 @@ fun trainCases(t: Cases) {
         same(result.numRecords, 300L)
         Recommender.open(File(options.output)).use { same(it.info.numProvenance > 0, true) }
         holds(personaliseMemory(options) > 100_000) { "no memory" }
-        val budget = Life.budget(options.ledger, 1e-4)
+        val budget = Deployment.budget(options.ledger, 1e-4)
         same(budget.epsilonLimit, 8.0)
         holds(budget.epsilonStated >= result.epsilon) {
             "the ledger has ${budget.epsilonStated}, the run ${result.epsilon}"
         }
-        holds("epsilon" in Life.statement(options.ledger, 1e-4)) { "no statement" }
-        holds(Life.statement(options.ledger, 1e-4, json = true).startsWith("{")) { "no JSON" }
-        holds(Life.evaluate(options.output, options.log).numUsers == 300L) { "no quality" }
+        holds("epsilon" in Deployment.statement(options.ledger, 1e-4)) { "no statement" }
+        holds(Deployment.statement(options.ledger, 1e-4, json = true).startsWith("{")) { "no JSON" }
+        holds(Deployment.evaluate(options.output, options.log).numUsers == 300L) { "no quality" }
     }
     t.case("a recommender answers on other threads while a run trains") {
         val options = t.options(t.folder())
@@ -72,7 +72,7 @@ fun trainCases(t: Cases) {
     }
     cancelCases(t)
     ledgerCases(t)
-    lifeCases(t)
+    deploymentCases(t)
 }
 
 private fun cancelCases(t: Cases) {
@@ -141,13 +141,13 @@ private fun ledgerCases(t: Cases) {
         refused(WispException.Code.IO, "none.db") {
             personaliseBlocking(options.copy(log = File(t.folder(), "none.db").path))
         }
-        refused(WispException.Code.IO, "no.ledger") { Life.statement(File(t.folder(), "no.ledger").path, 1e-4) }
+        refused(WispException.Code.IO, "no.ledger") { Deployment.statement(File(t.folder(), "no.ledger").path, 1e-4) }
         holds(!File(options.ledger).exists()) { "something was charged" }
     }
 }
 
-private fun lifeCases(t: Cases) {
-    t.case("the example's app lives nights: planned, cancelled, gone on with, stated, with an anchor") {
+private fun deploymentCases(t: Cases) {
+    t.case("the example's app lives runs: planned, cancelled, gone on with, stated, with an anchor") {
         val folder = t.folder()
         val assets = t.folder()
         File(assets, "cafe.wisp.64").writeBytes(ByteArray(64) + t.model.readBytes())
@@ -156,12 +156,12 @@ private fun lifeCases(t: Cases) {
         cafe.ordered("anna", "tea-mint", 1_795_000_000)
         same(cafe.list("anna", 5).size, 5)
         runBlocking {
-            val night = GlobalScope.async(Dispatchers.Default) {
-                cafe.night { if (it.step == 1L) throw CancellationException("the charger was pulled out") }
+            val plannedRun = GlobalScope.async(Dispatchers.Default) {
+                cafe.plannedRun { if (it.step == 1L) throw CancellationException("the charger was pulled out") }
             }
-            thrown<CancellationException> { night.await() }
-            val first = cafe.night()
-            holds(first.steps > 0 && first.runsLeft < 365) { "${first.steps} steps, ${first.runsLeft} nights left" }
+            thrown<CancellationException> { plannedRun.await() }
+            val first = cafe.runPlanned()
+            holds(first.steps > 0 && first.runsLeft < 365) { "${first.steps} steps, ${first.runsLeft} runs left" }
             same(first.served == Served.BASE || first.changed, true)
         }
         holds("epsilon" in cafe.statement()) { "no statement" }
@@ -185,39 +185,39 @@ private fun lifeCases(t: Cases) {
         same(lists.get(), 8)
         val newer = File(t.log.absoluteFile.parentFile, "newer.wisp").readBytes()
         t.log.copyTo(File(folder, "log.db"), overwrite = true)
-        runBlocking { cafe().night() }
+        runBlocking { cafe().runPlanned() }
         File(assets, "cafe.wisp.0").writeBytes(newer)
-        val after = runBlocking { cafe().night() }
+        val after = runBlocking { cafe().runPlanned() }
         holds(base.readBytes().contentEquals(newer)) { "the base is not the update's" }
         holds(after.steps > 0) { "no step on the new base" }
         same(cafe().list("anna", 5).size, 5)
         same(folder.list()!!.filter { it.startsWith("base") }, emptyList<String>())
     }
-    t.case("a night that may not hold its memory is refused before it is charged, and says sentences") {
+    t.case("a run that may not hold its memory is refused before it is charged, and says sentences") {
         val folder = t.folder()
         val mine = File(folder, "mine.wisp").path
-        val options = NightOptions(t.model.path, t.log.path, mine, File(folder, "log.ledger").path)
+        val options = PlannedRunOptions(t.model.path, t.log.path, mine, File(folder, "log.ledger").path)
         val plan = PlanOptions(t.model.path, options.ledger, "a log", 4.0, 1e-4, 300, 10, PrivacyUnit.USER)
-        holds(Life.plan(plan.copy(dryRun = true)).bytes > 100_000 && !File(options.ledger).exists()) {
+        holds(Deployment.plan(plan.copy(dryRun = true)).bytes > 100_000 && !File(options.ledger).exists()) {
             "a dry run wrote"
         }
-        same(Life.plan(plan).wasThere, false)
-        same(Life.plan(plan).wasThere, true)
-        refused(WispException.Code.PRIVACY_REFUSED, "the number of nights is 10, asked for is 9") {
-            Life.plan(plan.copy(runs = 9))
+        same(Deployment.plan(plan).wasThere, false)
+        same(Deployment.plan(plan).wasThere, true)
+        refused(WispException.Code.PRIVACY_REFUSED, "the number of runs is 10, asked for is 9") {
+            Deployment.plan(plan.copy(runs = 9))
         }
         runBlocking {
-            refused(WispException.Code.INVALID_ARGUMENT, "bytes") { night(options.copy(maxBytes = 1000)) }
+            refused(WispException.Code.INVALID_ARGUMENT, "bytes") { runPlanned(options.copy(maxBytes = 1000)) }
             val sentences = ArrayList<String>()
-            Life.night(options, onSentence = { _, sentence -> sentences += sentence })
-            holds(sentences.isNotEmpty()) { "a night said nothing" }
+            Deployment.runPlanned(options, onSentence = { _, sentence -> sentences += sentence })
+            holds(sentences.isNotEmpty()) { "a run said nothing" }
         }
         val newer = File(t.log.absoluteFile.parentFile, "newer.wisp")
-        same(Life.rebase(t.model.path, newer.path, options.output).sharedItems, 480)
+        same(Deployment.rebase(t.model.path, newer.path, options.output).sharedItems, 480)
         refused(WispException.Code.INVALID_ARGUMENT, "nothing is to be carried") {
-            Life.rebase(newer.path, newer.path, options.output)
+            Deployment.rebase(newer.path, newer.path, options.output)
         }
     }
 }
 
-private suspend fun night(options: NightOptions) = Life.night(options)
+private suspend fun runPlanned(options: PlannedRunOptions) = Deployment.runPlanned(options)

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "ports/c/wisp_life.h"
+#include "ports/c/wisp_deployment.h"
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
@@ -19,14 +19,14 @@ int main(int argc, char** argv) {
   options.num_records_public = 2000;
   options.runs = 6;
   options.steps_per_run = 2;
-  options.judgings = 2;
+  options.evaluations = 2;
   options.unit = WISP_UNIT_USER;
   options.num_threads = 1;
   wisp_plan plan = WISP_INIT(wisp_plan);
   wisp_budget budget = WISP_INIT(wisp_budget);
-  if (wisp_plan_life(&options, &plan, &error) == WISP_OK &&
+  if (wisp_plan_make(&options, &plan, &error) == WISP_OK &&
       wisp_budget_read(argv[2], NULL, 1e-5, &budget, &error) == WISP_OK) {
-    printf("%d %d %d %d %g\n", plan.was_there, budget.has_plan, (int)budget.runs_left, (int)budget.judgings_left,
+    printf("%d %d %d %d %g\n", plan.was_there, budget.has_plan, (int)budget.runs_left, (int)budget.evaluations_left,
            budget.epsilon_limit);
     return 0;
   }

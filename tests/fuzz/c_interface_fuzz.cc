@@ -42,7 +42,7 @@ class Machine : wisp::fuzz::Caller {
       case 6:
         return OpenRecommender(input);
       case 7:
-        return Draw(input);
+        return Sample(input);
       case 8:
         return OpenLog(input);
       case 9:
@@ -84,7 +84,7 @@ class Machine : wisp::fuzz::Caller {
   }
   // A recommender's models stay open as long as the recommender.
   void CloseAround(wisp_model*& model) {
-    if (model != nullptr && (model == drawn_from_ || model == base_)) {
+    if (model != nullptr && (model == sampled_from_ || model == base_)) {
       wisp_private_recommender_close(recommender_);
       recommender_ = nullptr;
     }
@@ -193,7 +193,7 @@ class Machine : wisp::fuzz::Caller {
     std::memcpy(&o.options.decoding, &decoding, sizeof(decoding));
     static const std::string ledger = folder_ / "b.ledger";
     o.options.ledger_path = choice & 64 ? nullptr : ledger.c_str();
-    drawn_from_ = Model(input);
+    sampled_from_ = Model(input);
     base_ = choice & 32 ? Model(input) : nullptr;
     o.options.base_model = base_;
     const char* const names[] = {"synthetic", input.Byte() & 1 ? "events" : nullptr};
@@ -203,19 +203,19 @@ class Machine : wisp::fuzz::Caller {
     const uint8_t cost = input.Byte();
     if (cost & 1) o.options.lambda = input.Number<double>();
     if (cost & 2) o.options.clip = input.Number<double>();
-    if (cost & 4) o.options.epsilon_per_draw = input.Number<double>();
-    if (cost == 255) o.options.epsilon = 1, o.options.lifetime_draws = 5;
+    if (cost & 4) o.options.epsilon_per_sample = input.Number<double>();
+    if (cost == 255) o.options.epsilon = 1, o.options.planned_samples = 5;
     o.options.delta = cost & 8 ? 1e-6 : input.Number<double>();
     o.options.num_records_public = cost & 16 ? 100 : input.Number<uint32_t>();
     o.options.temperature = cost & 32 ? input.Number<double>() : 0;
     o.options.top_k = input.Byte() % 8;
     o.options.top_p = cost & 64 ? input.Number<double>() : 0;
-    o.options.draws_per_charge = input.Byte();
+    o.options.samples_per_charge = input.Byte();
     Resize(o, input);
-    Held(wisp_private_recommender_open(drawn_from_, &o.options, &recommender_, &error_));
+    Held(wisp_private_recommender_open(sampled_from_, &o.options, &recommender_, &error_));
   }
 
-  void Draw(Input& input) {
+  void Sample(Input& input) {
     if (recommender_ != nullptr) (void)wisp_private_recommender_is_free(recommender_);
     std::array<std::vector<int32_t>, 2> lists;
     const Sized<wisp_recommend_options> o = Options(input, lists);
@@ -227,7 +227,7 @@ class Machine : wisp::fuzz::Caller {
       return;
     Require(count <= items.size(), "no more than was asked for");
     for (size_t i = 0; i < count; ++i)
-      Require(items[i] >= 0 && items[i] < static_cast<int32_t>(kItems), "a drawn item is one of the model's");
+      Require(items[i] >= 0 && items[i] < static_cast<int32_t>(kItems), "a sampled item is one of the model's");
   }
 
   void OpenLog(Input& input) {
@@ -316,7 +316,7 @@ class Machine : wisp::fuzz::Caller {
   const wisp::test::TemporaryFolder& folder_;
   const std::string models_path_ = folder_ / "base.wisp";
   std::array<wisp_model*, 2> models_{};
-  wisp_model *drawn_from_ = nullptr, *base_ = nullptr;
+  wisp_model *sampled_from_ = nullptr, *base_ = nullptr;
   wisp_private_recommender* recommender_ = nullptr;
   wisp_log* log_ = nullptr;
   bool personalised_ = false;

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "tests/fuzz/c_call.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 namespace {
 
@@ -69,7 +69,7 @@ class Machine : wisp::fuzz::Caller {
     return std::string(input.Piece(choice % 64));
   }
   void Close(wisp_text_model*& model) {
-    if (model != nullptr && (model == drawn_from_ || model == base_)) {
+    if (model != nullptr && (model == sampled_from_ || model == base_)) {
       wisp_private_generator_close(generator_);
       generator_ = nullptr;
     }
@@ -84,7 +84,7 @@ class Machine : wisp::fuzz::Caller {
     const uint8_t choice = input.Byte();
     how.options.verified = choice & 1 ? &verified_ : nullptr;
     how.options.num_threads = choice & 2 ? 1 : input.Byte() % 3;
-    how.options.half_cache = choice & 4 ? 0 : input.Byte() % 3;
+    how.options.float16_cache = choice & 4 ? 0 : input.Byte() % 3;
     how.options.max_bytes = choice & 8 ? 0 : input.Byte() % 2;
     Resize(how, input);
     wisp_text_model*& model = models_[input.Byte() % models_.size()];
@@ -180,26 +180,26 @@ class Machine : wisp::fuzz::Caller {
   void OpenGenerator(Input& input) {
     wisp_private_generator_close(generator_);
     generator_ = nullptr;
-    Sized<wisp_private_options> draws;
+    Sized<wisp_private_options> samples;
     static const std::string ledger = folder_ / "a.ledger";
     static const char* const names[] = {"public", "texts"};
     const uint8_t choice = input.Byte(), cost = input.Byte();
-    draws.options.ledger_path = choice & 1 ? nullptr : ledger.c_str();
-    Choose(draws.options.decoding, 2, input);
-    if (choice & 2) draws.options.public_datasets = names, draws.options.num_public_datasets = 1 + cost % 2;
+    samples.options.ledger_path = choice & 1 ? nullptr : ledger.c_str();
+    Choose(samples.options.decoding, 2, input);
+    if (choice & 2) samples.options.public_datasets = names, samples.options.num_public_datasets = 1 + cost % 2;
     // Targets make the accountant work for seconds, so they are rare.
-    if (cost & 1) draws.options.lambda = input.Number<double>();
-    if (cost & 2) draws.options.clip = input.Number<double>();
-    if (cost & 4) draws.options.epsilon_per_draw = cost & 8 ? 0.1 : input.Number<double>();
-    if (cost == 255) draws.options.epsilon = 1, draws.options.lifetime_draws = 5;
-    draws.options.delta = cost & 16 ? 1e-6 : input.Number<double>();
-    draws.options.num_records_public = cost & 32 ? 100 : input.Number<uint32_t>();
-    draws.options.draws_per_charge = input.Byte();
-    draws.options.temperature = cost & 64 ? 0 : input.Number<double>();
-    Resize(draws, input);
+    if (cost & 1) samples.options.lambda = input.Number<double>();
+    if (cost & 2) samples.options.clip = input.Number<double>();
+    if (cost & 4) samples.options.epsilon_per_sample = cost & 8 ? 0.1 : input.Number<double>();
+    if (cost == 255) samples.options.epsilon = 1, samples.options.planned_samples = 5;
+    samples.options.delta = cost & 16 ? 1e-6 : input.Number<double>();
+    samples.options.num_records_public = cost & 32 ? 100 : input.Number<uint32_t>();
+    samples.options.samples_per_charge = input.Byte();
+    samples.options.temperature = cost & 64 ? 0 : input.Number<double>();
+    Resize(samples, input);
     Sized<wisp_private_text_options> o;
-    o.options.draws = choice & 4 ? nullptr : &draws.options;
-    drawn_from_ = Model(input);
+    o.options.samples = choice & 4 ? nullptr : &samples.options;
+    sampled_from_ = Model(input);
     base_ = choice & 8 ? Model(input) : nullptr;
     o.options.base_model = base_;
     o.options.mix_with_base = choice & 16 ? input.Byte() % 3 : 0;
@@ -216,7 +216,7 @@ class Machine : wisp::fuzz::Caller {
     if (input.Byte() & 1) o.options.context_before = o.options.public_text = beside.c_str();
     o.options.dataset = input.Byte() & 1 ? "texts" : nullptr;
     Resize(o, input);
-    Held(wisp_private_generator_open(drawn_from_, input.Byte() == 255 ? nullptr : &o.options, &generator_, &error_));
+    Held(wisp_private_generator_open(sampled_from_, input.Byte() == 255 ? nullptr : &o.options, &generator_, &error_));
   }
   void GeneratePrivately(Input& input) {
     (void)wisp_private_generator_is_free(generator_);
@@ -274,7 +274,7 @@ class Machine : wisp::fuzz::Caller {
   static constexpr size_t kWidth = 8;  // the width in WriteTextModels
   const wisp::test::TemporaryFolder& folder_;
   std::array<wisp_text_model*, 3> models_{};
-  wisp_text_model *drawn_from_ = nullptr, *base_ = nullptr;
+  wisp_text_model *sampled_from_ = nullptr, *base_ = nullptr;
   wisp_private_generator* generator_ = nullptr;
   wisp_verified verified_ = {};
   int left_ = 0;
@@ -283,7 +283,7 @@ class Machine : wisp::fuzz::Caller {
 std::vector<std::byte> Tokenizer(const char* name) {
   std::ifstream file(std::string(WISP_SOURCE_DIR) + "/tests/golden/tokenizers/" + name + ".json", std::ios::binary);
   const std::string json(std::istreambuf_iterator<char>(file), {});
-  const auto image = wisp::exchange::TokenizerImage({.name = name, .tokenizer_json = json});
+  const auto image = wisp::convert::TokenizerImage({.name = name, .tokenizer_json = json});
   Require(image.ok(), image.status().message().c_str());
   return *image;
 }

@@ -5,12 +5,12 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/unit/core/temporary_folder.h"
-#include "tools/exchange/hugging_face/export.h"
-#include "tools/exchange/hugging_face/tensors.h"
+#include "tools/convert/hugging_face/export.h"
+#include "tools/convert/hugging_face/tensors.h"
 
 namespace {
 
-namespace hf = wisp::exchange::hugging_face;
+namespace hf = wisp::convert::hugging_face;
 using wisp::fuzz::Input;
 using wisp::fuzz::Require;
 using wisp::fuzz::RequireSentence;

@@ -391,8 +391,8 @@ def c_interface_seeds():
     seed("c_interface", "refused", log + bytes([11, 0x88]) + struct.pack("<ddI", 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
 
 
-def c_life_seeds():
-    """Makes the calls of c_life_fuzz.cc. A result's struct takes two bytes, its size and whether it is NULL."""
+def c_deployment_seeds():
+    """Makes the calls of c_deployment_fuzz.cc. A result's struct takes two bytes, its size and whether it is NULL."""
     result, whole = bytes(2), bytes(
         [0, 0, 0, 0, 0, 0]
     )  # how a model is opened: choice, backend, verify, threads, cache, size
@@ -403,7 +403,7 @@ def c_life_seeds():
     count = bytes([5]) + result + bytes([0, 100, 0, 0, 4])
     erase, prune = bytes([4, 3]), bytes([4, 192, 1, 1]) + bytes(8) + bytes(3)
     plan = lambda anchor: bytes([6, 0xF0, 0, 0, 1, 2, 0]) + anchor + bytes([0]) + result + bytes([0])
-    night = lambda anchor: bytes([7, 3, 0, 0, 0, 0, 3]) + anchor + bytes([0]) + result + bytes([0])
+    planned_run = lambda anchor: bytes([7, 3, 0, 0, 0, 0, 3]) + anchor + bytes([0]) + result + bytes([0])
     budget = lambda anchor: bytes([8, 0]) + result + bytes([0]) + anchor + bytes([200, 0])
     none, kept = bytes([0]), bytes([200, 0, 0])
     add = bytes([10, 1, 0, 0, 2, 0, 1]) + b"x"
@@ -411,12 +411,12 @@ def c_life_seeds():
     rebase = bytes([9, 0, 0, 3, 0]) + result
     evaluate = bytes([11, 0, 0]) + result + bytes([1])
     describe = bytes([12, 1, 0, 0, 100, 0])
-    seed("c_life", "memory", memory + tell)
-    seed("c_life", "descriptor", within + tell + describe)
-    seed("c_life", "log", events + count + erase + count + prune + count + evaluate)
-    seed("c_life", "catalogue", add + retire + rebase)
-    seed("c_life", "life", events + plan(none) + night(none) + night(none) + budget(none))
-    seed("c_life", "anchored", events + plan(kept) + night(kept) + budget(kept))
+    seed("c_deployment", "memory", memory + tell)
+    seed("c_deployment", "descriptor", within + tell + describe)
+    seed("c_deployment", "log", events + count + erase + count + prune + count + evaluate)
+    seed("c_deployment", "catalogue", add + retire + rebase)
+    seed("c_deployment", "deployment", events + plan(none) + run_planned(none) + run_planned(none) + budget(none))
+    seed("c_deployment", "anchored", events + plan(kept) + run_planned(kept) + budget(kept))
 
 
 def c_text_seeds():
@@ -561,6 +561,6 @@ ledger_seeds()
 text_seeds()
 folder_seeds()
 c_interface_seeds()
-c_life_seeds()
+c_deployment_seeds()
 c_text_seeds()
 print(sum(1 for _ in corpus.glob("*/seed-*")), "seeds,", sum(p.stat().st_size for p in corpus.glob("*/*")), "bytes")

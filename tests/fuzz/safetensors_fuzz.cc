@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "tests/fuzz/input.h"
-#include "tools/exchange/safetensors.h"
-#include "tools/exchange/torch_names.h"
+#include "tools/convert/safetensors.h"
+#include "tools/convert/torch_names.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wisp;
-  using exchange::SafeTensorsFile;
+  using convert::SafeTensorsFile;
   // A byte says if the length of the header, the first 8 bytes of a file, is corrected: otherwise any byte that a
   // fuzzer adds would end every try there.
   fuzz::Input input(data, size);
@@ -29,18 +29,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::RequireSentence(file.status().message());
     return 0;
   }
-  for (const exchange::SafeTensor& tensor : file->tensors()) {
+  for (const convert::SafeTensor& tensor : file->tensors()) {
     std::vector<float> values(tensor.num_elements());
     tensor.CopyTo(values);
     fuzz::Require(file->Find(tensor.name) != nullptr, "a tensor is found by its name");
-    (void)exchange::ShapeInWords(tensor.shape);
+    (void)convert::ShapeInWords(tensor.shape);
   }
-  const auto architecture = exchange::ArchitectureOfShapes("memory", *file);
+  const auto architecture = convert::ArchitectureOfShapes("memory", *file);
   if (!architecture.ok()) {
     fuzz::RequireSentence(architecture.status().message());
     return 0;
   }
-  const auto weights = exchange::ReadWeights("memory", *file, *architecture);
+  const auto weights = convert::ReadWeights("memory", *file, *architecture);
   if (!weights.ok()) fuzz::RequireSentence(weights.status().message());
   return 0;
 }

@@ -5,7 +5,7 @@
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/unicode.h"
 #include "tests/fuzz/input.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 namespace {
 
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(first.data(), first.size()));
   std::vector<std::byte> image(bytes.begin(), bytes.end());
   if (json) {
-    auto made = exchange::TokenizerImage({.name = "memory", .tokenizer_json = first});
+    auto made = convert::TokenizerImage({.name = "memory", .tokenizer_json = first});
     if (!made.ok()) {
       fuzz::RequireSentence(made.status().message());
       return 0;

@@ -290,7 +290,7 @@ def ledger_file():
         ("settings-outside-the-chain", "LinkOf",
          ".Text(p.settings)", "",
          PARTS + "ChangesInTheFile_AreNoticed"),
-        ("share-outside-the-chain", "LinkOf", ".Real(s.judging_share)", "", PARTS + "ChangesInTheFile_AreNoticed"),
+        ("share-outside-the-chain", "LinkOf", ".Real(s.evaluation_share)", "", PARTS + "ChangesInTheFile_AreNoticed"),
     ]) + table("runtime/privacy/ledger/ledger_tables.cc", [
         ("any-tables-are-a-ledgers", "CheckTables", "texts[0] == texts[1]", "!texts[1].empty()",
          CRAFTED + "AViewInPlaceOfATableIsNotRead"),

@@ -274,11 +274,11 @@ def memory():
     ]) + table("kernels/cuda/shared_memory.h", [
         ("the-host-copies-while-a-kernel-runs", "CopyByHost", "if (!Wait()) return false;", "", kinds),
         ("a-sum-in-a-dump", "LeaveOutOfDumps", "MADV_DONTDUMP);", "MADV_NORMAL);", kinds),
-    ]) + table("tools/lab/roof/op_cost.cc", [
-        ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roof.py"),
-    ]) + table("tools/lab/roof/roofs.cc", [
-        ("the-shorter-of-memory-and-arithmetic", "Roof::SecondsOf", "std::max(memory,", "std::min(memory,",
-         "cli_roof.py"),
+    ]) + table("tools/lab/roofline/op_cost.cc", [
+        ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roofline.py"),
+    ]) + table("tools/lab/roofline/rooflines.cc", [
+        ("the-shorter-of-memory-and-arithmetic", "Roofline::SecondsOf", "std::max(memory,", "std::min(memory,",
+         "cli_roofline.py"),
     ])
 
 

@@ -2,7 +2,7 @@
 from faults import table
 
 SAMPLING = "private_sampling_test:PrivateSamplingTest."
-LAW = "draw_law_test:"
+LAW = "sample_law_test:"
 NEED = "decoding_need_test:DecodingNeed."
 RECOMMENDER = "private_recommender_test:PrivateRecommenderTest."
 REFUSED = SAMPLING + "NoGuarantee_IsRefusedWithAReason"
@@ -10,60 +10,60 @@ REFUSED = SAMPLING + "NoGuarantee_IsRefusedWithAReason"
 
 def sampling():
     return table("runtime/decoding/private_sampling.cc", [
-        ("draw-though-refused", "PrivateSampler::Draw",
+        ("sample-though-refused", "PrivateSampler::Sample",
          "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));",
          "(void)Pay(CostsOf(support, request.count), request.at_most);",
-         SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
-        ("draw-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "DearestDraw(options_, support.size() - i)",
-         "DearestDraw(options_, support.size() - i - 1)", SAMPLING + "EachDrawIsChargedWithTheSupportThatIsLeft"),
-        ("a-restored-snapshot-repeats-its-draws", "PrivateSampler::Pay", "random_.Freshen();", "",
-         "restored_snapshot_test:RestoredSnapshot.Draws_AreOthers"),
-        ("draw-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = draws - 1;", "block_left_ = draws;",
+         SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
+        ("sample-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "DearestSample(options_, support.size() - i)",
+         "DearestSample(options_, support.size() - i - 1)", SAMPLING + "EachSampleIsChargedWithTheSupportThatIsLeft"),
+        ("a-restored-snapshot-repeats-its-samples", "PrivateSampler::Pay", "random_.Freshen();", "",
+         "restored_snapshot_test:RestoredSnapshot.Samples_AreOthers"),
+        ("sample-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = samples - 1;", "block_left_ = samples;",
          SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
-        ("draw-from-a-block-that-does-not-cover-it", "PrivateSampler::Pay", "block_left_ > 0 && Covers(block_, cost)",
+        ("sample-from-a-block-that-does-not-cover-it", "PrivateSampler::Pay", "block_left_ > 0 && Covers(block_, cost)",
          "block_left_ > 0",
          SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
-        ("draw-of-the-best-taken", "CheckWishes", "o.selection != Selection::kSample", "false", REFUSED),
+        ("sample-of-the-best-taken", "CheckWishes", "o.selection != Selection::kSample", "false", REFUSED),
         ("truncation-after-mixing-taken", "CheckWishes", "o.after_mixing != AfterMixing::kNothing", "false", REFUSED),
-        ("probabilities-as-output-taken", "CheckWishes", "o.output != DrawOutput::kItems", "false", REFUSED),
+        ("probabilities-as-output-taken", "CheckWishes", "o.output != SampleOutput::kItems", "false", REFUSED),
         ("lambda-1-taken", "CheckMixing", "if (o.lambda == 1) return", "if (false) return", REFUSED),
         ("anchored-truncation-taken", "CheckAnchored", "o.top_k != 0 || o.nucleus != 1", "false", REFUSED),
         ("private-support-taken", "PrivateSampler::CheckRequest", "r.support_origin != SupportOrigin::kPublic", "false",
          SAMPLING + "RequestsThatCannotBeServedChargeNothing"),
-        ("drawn-items-stay", "PrivateSampler::DrawDistinct", "law.Remove(index);", "",
+        ("sampled-items-stay", "PrivateSampler::SampleDistinct", "law.Remove(index);", "",
          SAMPLING + "AllOfASupportComesOutOnceAndNothingElse"),
-        ("model-alone-drawn-from", "PrivateSampler::DrawDistinct",
+        ("model-alone-sampled-from", "PrivateSampler::SampleDistinct",
          "options_.mode == DecodingMode::kPlain ? 1 : options_.lambda", "1",
-         SAMPLING + "OrderedPairsHaveTheLawOfDrawsWithoutReplacement"),
-        ("child-draws-what-its-parent-paid-for", "PrivateSampler::Pay",
-         'if (origin_.IsForked()) return ForkedError("the ledger of these draws");', "",
+         SAMPLING + "OrderedPairsHaveTheLawOfSamplesWithoutReplacement"),
+        ("child-samples-what-its-parent-paid-for", "PrivateSampler::Pay",
+         'if (origin_.IsForked()) return ForkedError("the ledger of these samples");', "",
          "c_fork_test:CFork.PrivateRecommenders_RefuseAndClose"),
-        ("excluded-items-drawn", "PrivateSampler::SupportOf",
+        ("excluded-items-sampled", "PrivateSampler::SupportOf",
          "for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;", "",
          SAMPLING + "AllOfASupportComesOutOnceAndNothingElse"),
     ])
 
 
 def laws():
-    return table("runtime/decoding/draw_cost.cc", [
+    return table("runtime/decoding/sample_cost.cc", [
         ("mixing-without-its-support", "EpsilonOf",
          "cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda)", "cost.lambda / (1 - cost.lambda)",
-         LAW + "DrawCost.MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws"),
-        ("anchored-at-half-its-range", "AnchoredDrawCost", "4 * clip / temperature", "2 * clip / temperature",
+         LAW + "SampleCost.MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws"),
+        ("anchored-at-half-its-range", "AnchoredSampleCost", "4 * clip / temperature", "2 * clip / temperature",
          LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
-        ("anchored-arithmetic-for-nothing", "AnchoredDrawCost", "+ kAnchoredRangeSlack", "",
+        ("anchored-arithmetic-for-nothing", "AnchoredSampleCost", "+ kAnchoredRangeSlack", "",
          LAW + "AnchoredWeights.TheErrorOfTheArithmeticIsPaidFor"),
-        ("mixture-as-if-nothing-were-gone", "NonUniformDrawCost", "size_t j = drawn + 1; j < sorted.size()",
-         "size_t j = 1; j + drawn < sorted.size()",
-         LAW + "DrawCost.NonUniformAfterDrawsIsTheWorstOverAllItemsThatMayBeGone"),
-        ("cover-of-a-larger-support", "Covers", "charged.support >= draw.support &&", "",
-         LAW + "DrawCost.WhatCoversIsWorseAtEveryEpsilon"),
-        ("cover-of-a-larger-range", "Covers", "&& charged.range >= draw.range", "",
-         LAW + "DrawCost.WhatCoversIsWorseAtEveryEpsilon"),
+        ("mixture-as-if-nothing-were-gone", "NonUniformSampleCost", "size_t j = sampled + 1; j < sorted.size()",
+         "size_t j = 1; j + sampled < sorted.size()",
+         LAW + "SampleCost.NonUniformAfterSamplesIsTheWorstOverAllItemsThatMayBeGone"),
+        ("cover-of-a-larger-support", "Covers", "charged.support >= sample.support &&", "",
+         LAW + "SampleCost.WhatCoversIsWorseAtEveryEpsilon"),
+        ("cover-of-a-larger-range", "Covers", "&& charged.range >= sample.range", "",
+         LAW + "SampleCost.WhatCoversIsWorseAtEveryEpsilon"),
         ("lambda-for-more-than-epsilon", "LambdaForEpsilon", "gain / (gain + static_cast<double>(support))",
          "1.001 * gain / (gain + static_cast<double>(support))",
-         LAW + "DrawCost.LambdaForEpsilonSpendsItAndNoMore"),
-    ]) + table("runtime/decoding/draw_law.cc", [
+         LAW + "SampleCost.LambdaForEpsilonSpendsItAndNoMore"),
+    ]) + table("runtime/decoding/sample_law.cc", [
         ("anchored-clip-one-sided", "AnchoredWeights", "std::min(c, std::max(-c, difference))",
          "std::max(-c, difference)",
          LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
@@ -73,21 +73,21 @@ def laws():
          "std::max(1.0, std::floor(x / largest / total * 0x1.ffffp51))",
          "std::floor(x / largest / total * 0x1.ffffp51)",
          LAW + "IntegerWeights.AreIntegersOfOneAndAboveInProportion"),
-    ]) + table("runtime/decoding/distinct_draws.cc", [
-        ("mixing-with-twice-lambda", "MixedLaw::Draw", "random.Bernoulli(lambda_)", "random.Bernoulli(2 * lambda_)",
-         "distinct_draws_test:MixedLaw.HasExactlyTheLawOfTheMixture"),
-        ("public-draw-of-the-gone", "MixedLaw::DrawPublic", "if (removed_[index] == 0) return index;", "return index;",
-         "distinct_draws_test:MixedLaw.RemovedItemsAreDrawnNoMore"),
+    ]) + table("runtime/decoding/distinct_samples.cc", [
+        ("mixing-with-twice-lambda", "MixedLaw::Sample", "random.Bernoulli(lambda_)", "random.Bernoulli(2 * lambda_)",
+         "distinct_samples_test:MixedLaw.HasExactlyTheLawOfTheMixture"),
+        ("public-sample-of-the-gone", "MixedLaw::SamplePublic", "if (removed_[index] == 0) return index;", "return index;",
+         "distinct_samples_test:MixedLaw.RemovedItemsAreSampledNoMore"),
         ("exact-law-forgets-nothing", "ExactLaw::Remove", "weights_[index] = 0;", "",
-         "distinct_draws_test:ExactLaw.ForgetsWhatWasRemoved"),
+         "distinct_samples_test:ExactLaw.ForgetsWhatWasRemoved"),
     ]) + table("runtime/privacy/accounting/decoding_calibration.cc", [
-        ("draws-above-their-target", "Keeps", "c.epsilon <= request_.target.epsilon()",
+        ("samples-above-their-target", "Keeps", "c.epsilon <= request_.target.epsilon()",
          "c.epsilon <= 1.02 * request_.target.epsilon()",
          "decoding_calibration_test:Calibration.LambdaIsTheLargestThatKeepsThePromise"),
-        ("draws-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())", "all",
-         "decoding_calibration_test:Calibration.DrawsPayForWhatIsSpentBeside"),
+        ("samples-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())", "all",
+         "decoding_calibration_test:Calibration.SamplesPayForWhatIsSpentBeside"),
         ("clip-of-twice-the-range", "ClipOfRange", "range * temperature / 4", "range * temperature / 2",
-         RECOMMENDER + "AnEpsilonPerDrawIsKept"),
+         RECOMMENDER + "AnEpsilonPerSampleIsKept"),
     ])
 
 
@@ -105,20 +105,20 @@ def provenance():
         ("exact-counts-are-free", "NeedOf", "file.output_bias_origin() != OutputBiasOrigin::kExactCounts", "true",
          NEED + "ExactCountsInTheOutputBiasAreCoveredByNoMechanism"),
         ("two-data-sets-from-one-ledger", "DatasetToCharge", "need.datasets.size() > 1", "need.datasets.size() > 9",
-         NEED + "DrawsArePaidFromTheLedgerOfWhatTheyShow"),
-    ]) + table("runtime/decoding/draw_setup.cc", [
+         NEED + "SamplesArePaidFromTheLedgerOfWhatTheyShow"),
+    ]) + table("runtime/decoding/sampling_setup.cc", [
         ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false",
          RECOMMENDER + "NoGuarantee_IsRefusedAndNotCharged"),
-        ("target-without-a-limit", "DrawPromise::LimitToSet", "if (entries.empty()) return lifetime;",
+        ("target-without-a-limit", "SamplePromise::LimitToSet", "if (entries.empty()) return lifetime;",
          "return entries.empty() ? lifetime : std::nullopt;",
          RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
-        ("draws-from-another-ledger", "SetUpCharge",
+        ("samples-from-another-ledger", "SetUpCharge",
          "if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));", "",
          RECOMMENDER + "ALedgerOfOtherDataDoesNotPay"),
-        ("draws-of-a-model-paid-elsewhere", "CheckLedgerHas",
+        ("samples-of-a-model-paid-elsewhere", "CheckLedgerHas",
          'WISP_RETURN_IF_ERROR(CheckPaid(session.file(), "the model", o.public_datasets, *o.ledger));', "",
          RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
-        ("draws-of-a-base-paid-elsewhere", "CheckLedgerHas", "o.base == nullptr", "true",
+        ("samples-of-a-base-paid-elsewhere", "CheckLedgerHas", "o.base == nullptr", "true",
          RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
         ("standing-delta-of-few-records", "CheckStandingDelta", "!few && ", "",
          RECOMMENDER + "WithFewRecordsNothingAllowsALargeDelta"),
@@ -137,12 +137,12 @@ def texts():
     in_c = "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"
     return table("ports/c/wisp_decoding.cc", [
         ("private-texts-called-all-of-a-user", "OpenLedgerOf",
-         "shown == DrawsShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction",
+         "shown == SamplesShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction",
          "privacy::PrivacyUnit::kUser", in_c, units),
         ("a-decoders-records-called-all-of-a-user", "ShownBy",
-         "model.tokenizer().empty() ? DrawsShow::kRecords : DrawsShow::kRecordsOfTexts", "DrawsShow::kRecords", units),
-        ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", "RecordOfDraws(unit.value_or(usual), of_texts)",
-         "RecordOfDraws(unit.value_or(usual), false)", in_c),
+         "model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kRecordsOfTexts", "SamplesShow::kRecords", units),
+        ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", "RecordOfSamples(unit.value_or(usual), of_texts)",
+         "RecordOfSamples(unit.value_or(usual), false)", in_c),
     ]) + table("runtime/decoding/context_sum.cc", [
         ("context-without-a-clip", "AddClipped", "std::min(kSteps, std::max(-kSteps, steps))",
          "std::min(1e15, std::max(-1e15, steps))",
@@ -158,20 +158,20 @@ def texts():
          "sums[static_cast<size_t>(items[i])]", sums + "AreTheFormulaWithinTheErrorThatIsCharged"),
         ("aggregate-without-its-temperature", "AggregateWeights", ".temperature = options.temperature",
          ".temperature = options.temperature / 2", bound, law),
-    ]) + table("runtime/decoding/draw_cost.cc", [
-        ("aggregate-at-half-its-range", "AggregateDrawCost", "MovesOf(o.adjacency) * o.clip",
+    ]) + table("runtime/decoding/sample_cost.cc", [
+        ("aggregate-at-half-its-range", "AggregateSampleCost", "MovesOf(o.adjacency) * o.clip",
          "MovesOf(o.adjacency) / 2 * o.clip", bound),
-        ("aggregate-charged-for-more-contexts", "AggregateDrawCost", "o.contexts * o.temperature",
+        ("aggregate-charged-for-more-contexts", "AggregateSampleCost", "o.contexts * o.temperature",
          "(o.contexts + 1) * o.temperature", bound),
-        ("aggregate-charged-for-a-higher-temperature", "AggregateDrawCost", "o.contexts * o.temperature",
+        ("aggregate-charged-for-a-higher-temperature", "AggregateSampleCost", "o.contexts * o.temperature",
          "o.contexts * (o.temperature + 1)", bound),
-        ("aggregate-arithmetic-for-nothing", "AggregateDrawCost", "range + kAggregateRangeSlack", "range",
+        ("aggregate-arithmetic-for-nothing", "AggregateSampleCost", "range + kAggregateRangeSlack", "range",
          sums + "ARecordThatIsExchangedCostsTwice"),
         ("exchanged-record-as-one-that-joins", "MovesOf", "? 4 : 2", "? 2 : 2",
          sums + "ARecordThatIsExchangedCostsTwice"),
         ("mixture-charged-above-its-floor", "LeastOfMixture", "floor / static_cast<double>(support)",
          "2 * floor / static_cast<double>(support)",
-         LAW + "DrawCost.AMixtureIsChargedForItsFloor"),
+         LAW + "SampleCost.AMixtureIsChargedForItsFloor"),
     ]) + table("runtime/decoding/private_contexts.cc", [
         ("context-counted-twice", "PrivateContexts::Sum", "AddClipped(read, public_scores, clip, sums);",
          "AddClipped(read, public_scores, clip, sums), AddClipped(read, public_scores, clip, sums);",
@@ -191,7 +191,7 @@ def texts():
     ]) + table("runtime/decoding/private_generator.cc", [
         ("text-begun-without-room", "PrivateGenerator::CheckRoom",
          "if (fits.code() != StatusCode::kPrivacyRefused) return fits;", "if (!fits.ok()) return all;",
-         generator + "ABudgetEndsInWordsAndNothingIsDrawnThen"),
+         generator + "ABudgetEndsInWordsAndNothingIsSampledThen"),
         ("text-without-a-plan", "PrivateGenerator::Generate", "WISP_RETURN_IF_ERROR(PlanText(charges));", "",
          generator + "CoveredText_IsSampledToItsEnd"),
         ("text-without-its-promise", "PrivateGenerator::Generate",
@@ -209,18 +209,18 @@ def texts():
         ("support-of-the-private-model", "PrivateGenerator::SupportFromBase",
          "return base_scores_[static_cast<size_t>(token)];",
          "return scores_[static_cast<size_t>(token)];", law),
-    ]) + table("runtime/decoding/draw_setup.cc", [
-        ("private-texts-before-private-weights", "NeedOfDraws", "need.kind != DecodingNeed::Kind::kFree", "false",
+    ]) + table("runtime/decoding/sampling_setup.cc", [
+        ("private-texts-before-private-weights", "NeedOfSamples", "need.kind != DecodingNeed::Kind::kFree", "false",
          refused),
-        ("private-texts-for-nothing", "NeedOfDraws", "if (o.contexts == 0) return need;", "return need;",
+        ("private-texts-for-nothing", "NeedOfSamples", "if (o.contexts == 0) return need;", "return need;",
          generator + "EveryTokenIsChargedBeforeItIsShown"),
     ]) + table("runtime/decoding/private_sampling.cc", [
-        ("token-charged-after-it-is-drawn", "PrivateSampler::Draw",
-         "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most)); return DrawDistinct(request, "
+        ("token-charged-after-it-is-sampled", "PrivateSampler::Sample",
+         "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most)); return SampleDistinct(request, "
          "std::move(support));",
-         "const auto costs = CostsOf(support, request.count); auto drawn = DrawDistinct(request, std::move(support)); "
-         "WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return drawn;",
-         SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
+         "const auto costs = CostsOf(support, request.count); auto sampled = SampleDistinct(request, std::move(support)); "
+         "WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
+         SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
         ("mixture-below-what-is-charged", "PrivateSampler::CheckMixture",
          "std::nextafter(least, 0) >= options_.min_probability", "true",
          SAMPLING + "AMixtureOfARequestHasToKeepWhatIsChargedFor"),

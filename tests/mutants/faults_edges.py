@@ -51,7 +51,7 @@ def rows_of_others():
          "sessions_test:RememberedLog.ATableUnderAnotherName_isAnotherLog"),
     ]) + table("runtime/data/sqlite_reader.cc", [
         ("what-was-tried-stays-in-the-log", "ReadSqlite", "reading.has_changed() && ", "",
-         "sessions_test:RememberedLog.ANightWithoutNews_leavesTheLogAsItWas"),
+         "sessions_test:RememberedLog.APlannedRunWithoutNews_leavesTheLogAsItWas"),
     ]) + table("runtime/data/lines.h", [
         ("most-texts-in-another-form-pass", "IsOfAnotherForm", "bad > read", "false",
          labelled + "AFileWithMostTextsInAnotherFormIsRefused",
@@ -378,12 +378,12 @@ def structs_and_enums():
         ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER",
          "false",
          C_INTERFACE + "Enums_OutOfRangeAreRefused"),
-        ("a-half-cache-of-2-is-none", "ChoiceOf", "o.half_cache != 0 && o.half_cache != 1", "false",
+        ("a-half-cache-of-2-is-none", "ChoiceOf", "o.float16_cache != 0 && o.float16_cache != 1", "false",
          C_INTERFACE + "HalfCache_IsSmallerAndNearlyTheSame", HALVES),
-        ("a-half-cache-of-floats", "ChoiceOf", "o.half_cache == 1 ? kernels::KeptType::kHalf",
-         "false ? kernels::KeptType::kHalf", C_INTERFACE + "HalfCache_IsSmallerAndNearlyTheSame", HALVES),
+        ("a-half-cache-of-floats", "ChoiceOf", "o.float16_cache == 1 ? kernels::CacheType::kHalf",
+         "false ? kernels::CacheType::kHalf", C_INTERFACE + "HalfCache_IsSmallerAndNearlyTheSame", HALVES),
     ]) + table("ports/c/wisp_text.cc", [
-        ("an-encoder-with-a-half-cache", "Open", "!decodes && choice.kept != wisp::kernels::KeptType::kFloat", "false",
+        ("an-encoder-with-a-half-cache", "Open", "!decodes && choice.kept != wisp::kernels::CacheType::kFloat", "false",
          HALVES),
     ]) + table("ports/c/options_c.h", [
         ("an-output-without-a-name-is-paid-for", "CheckGiven", "text == nullptr || *text == '\\0'", "text == nullptr",
@@ -448,7 +448,7 @@ def callers():
          "contents.retired", "fine_tune_test:FineTuneTest.TestFigures_AreThoseOfTheModelThatIsWritten"),
     ]) + table("runtime/train/run/records.cc", [
         ("short-sessions-not-evaluated", "CasesFromEnd", "record.size() <= from_end", "record.size() <= from_end + 1",
-         "judge_test:JudgeTest.EvaluationByRecords_DiffersByTheGains"),
+         "evaluate_candidate_test:EvaluationTest.EvaluationByRecords_DiffersByTheGains"),
     ]) + table("runtime/train/run/fine_tune.cc", [
         ("tested-as-if-no-item-had-learned", "FineTune::Run",
          "take_untrained(result);\n    return ListsOf(contents, withheld);",

@@ -5,7 +5,7 @@ GRADIENTS = "gradients_test:*Gradients.NormsOfBothFormsEqualDualNumbers*"
 SPARSE = "sparse_test:*Sparse.MaskedGradientAndNormEqualDualNumbers*"
 SCORES = "inference_test:SessionTest.ScoresEqualTheNaiveRecommender"
 TEXTS = "text_batch_test:TextBatches.E*"
-KEPT = "kept_keys_test:KeptKeys.*"
+KEPT = "cached_keys_test:CachedKeys.*"
 SHARED = "parts_test:Parts.OneRowIsSharedByColumnsAndHeads"
 
 
@@ -56,7 +56,7 @@ def blocks():
          "keys[to] = a.v[from]", KEPT),
         ("kept-values-out-of-their-place", "KeepRows", "keys[a.kept.room * a.head_width + to] = ToHalf(a.v[from])",
          "keys[to] = ToHalf(a.v[from])", KEPT),
-    ]) + table("kernels/simd/kept_keys.cc", [
+    ]) + table("kernels/simd/cached_keys.cc", [
         ("panel-of-kept-keys-written-whole", "KeepInPanel", "j < end", "j < kPanelWidth", KEPT),
         ("kept-values-from-the-first-row-on", "KeepHead", "(a.position + r) * width", "r * width", KEPT),
         ("kept-heads-over-the-first", "KeepKeys", "a.kept.From(h, a.head_width)", "a.kept.From(0, a.head_width)", KEPT),
@@ -97,7 +97,7 @@ def windows():
     ]) + table("kernels/simd/attention_backward.cc", [
         ("window-not-in-backward", "SoftmaxBackward", "Exponentials(row, begin,", "Exponentials(row, a.first_key,",
          attention + "BackwardEqualsReferenceInDouble"),
-    ]) + table("tools/exchange/hugging_face/config.cc", [
+    ]) + table("tools/convert/hugging_face/config.cc", [
         ("window-in-every-block-of-qwen2", "IsSliding", "(*layers)[index] == kSliding;", "true;",
          "hugging_face_test:*qwen2_window*"),
     ]) + table("runtime/layers/classifier.cc", [

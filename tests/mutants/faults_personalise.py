@@ -1,41 +1,41 @@
 """Faults of a deployment: evaluation."""
 from faults import table
 
-JUDGE = "judge_test:JudgeTest."
-RULE = "judge_rule_test:JudgeRule."
+EVALUATION = "evaluate_candidate_test:EvaluationTest."
+RULE = "evaluate_rule_test:EvaluationRule."
 
 
-def judging():
-    return table("runtime/personalise/judge.cc", [
-        ("judged-without-noise", "Judge",
+def evaluation():
+    return table("runtime/personalise/evaluate_candidate.cc", [
+        ("evaluated-without-noise", "EvaluateCandidate",
          "privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);", "",
-         JUDGE + "TheNoiseIsWhatIsCharged"),
-        ("judged-with-half-the-noise", "NoiseInSteps", "noise_multiplier * JudgeNorm()",
-         "noise_multiplier * JudgeNorm() / 2",
-         JUDGE + "TheNoiseIsWhatIsCharged"),
-        ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio",
-         JUDGE + "ARecordAddsNoMoreThanItsBound"),
-        ("judged-square-without-a-bound", "JudgeNorm", "* RecordNorm()", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
-        ("judged-by-all-records", "RecordsThatJudge", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)",
-         "judging", JUDGE + "RecordsThatTrainDoNotCount"),
-        ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll",
-         JUDGE + "IsPaidForByTheRecordsThatJudge"),
-        ("judged-though-refused", "Judge",
+         EVALUATION + "TheNoiseIsWhatIsCharged"),
+        ("evaluated-with-half-the-noise", "NoiseInSteps", "noise_multiplier * EvaluationNorm()",
+         "noise_multiplier * EvaluationNorm() / 2",
+         EVALUATION + "TheNoiseIsWhatIsCharged"),
+        ("evaluated-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio",
+         EVALUATION + "ARecordAddsNoMoreThanItsBound"),
+        ("evaluated-square-without-a-bound", "EvaluationNorm", "* RecordNorm()", "", EVALUATION + "ARecordAddsNoMoreThanItsBound"),
+        ("evaluated-by-all-records", "EvaluationRecords", "SequencesOf(privacy::RecordPart::kEvaluation, *split, evaluation)",
+         "evaluation", EVALUATION + "RecordsThatTrainDoNotCount"),
+        ("evaluation-charged-to-all", "EvaluationCharge", "privacy::RecordPart::kEvaluation", "privacy::RecordPart::kAll",
+         EVALUATION + "IsPaidForByTheEvaluationRecords"),
+        ("evaluated-though-refused", "EvaluateCandidate",
          "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
          "const Result<privacy::ChargeId> paid = o.ledger->Charge(charge); const privacy::ChargeId id = paid.ok() ? "
          "*paid : 1;",
-         JUDGE + "IsPaidForByTheRecordsThatJudge"),
-        ("judging-without-slack", "JudgeCharge", ".num_steps = num_judgings})", ".num_steps = 0})",
-         JUDGE + "IsPaidForByTheRecordsThatJudge"),
-        ("judged-with-keys-of-another-record", "Value", "!fresh &&", "", JUDGE + "GainsAreThoseOfTheNewestEvents"),
-        ("judged-gain-clipped-on-one-side", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "std::clamp(ratio, 0.0, 1.0)",
+         EVALUATION + "IsPaidForByTheEvaluationRecords"),
+        ("evaluation-without-slack", "EvaluationCharge", ".num_steps = num_evaluations})", ".num_steps = 0})",
+         EVALUATION + "IsPaidForByTheEvaluationRecords"),
+        ("evaluated-with-keys-of-another-record", "Value", "!fresh &&", "", EVALUATION + "GainsAreThoseOfTheNewestEvents"),
+        ("evaluated-gain-clipped-on-one-side", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "std::clamp(ratio, 0.0, 1.0)",
          "deployments_test:Deployments.BetterIsWrongNoMoreOftenThanStated"),
-        ("judged-by-what-it-learned-from", "TargetsOf", "o.after->IsBefore(times[t])", "true",
-         JUDGE + "OnlyEventsAfterTheMomentJudge"),
-        ("no-number-judges", "OnGrid", "if (!std::isfinite(ratio)) return {};", "",
-         JUDGE + "ARecordAddsNoMoreThanItsBound"),
-    ]) + table("runtime/personalise/judge_rule.cc", [
-        ("nights-taken-for-independent", "Decide", "weights * (squares + z * std::sqrt(square_noise))",
+        ("evaluated-by-what-it-learned-from", "TargetsOf", "o.after->IsBefore(times[t])", "true",
+         EVALUATION + "OnlyEventsAfterTheMomentEvaluate"),
+        ("no-number-evaluates", "OnGrid", "if (!std::isfinite(ratio)) return {};", "",
+         EVALUATION + "ARecordAddsNoMoreThanItsBound"),
+    ]) + table("runtime/personalise/evaluation_rule.cc", [
+        ("runs-taken-for-independent", "Decide", "weights * (squares + z * std::sqrt(square_noise))",
          "squares + z * std::sqrt(square_noise)",
          RULE + "IsWrongNoMoreOftenThanStated"),
         ("records-taken-for-certain", "Decide", "std::sqrt(noise + spread)", "std::sqrt(noise)",
@@ -45,38 +45,38 @@ def judging():
         ("clearly-less-good-candidate-served", "Serve",
          "if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;", "",
          RULE + "ServesTheNewestThatWasFoundBetter"),
-        ("line-that-was-given-up-judges-the-next", "Serve", "line = t + 1;", "",
+        ("line-that-was-given-up-evaluates-the-next", "Serve", "line = t + 1;", "",
          RULE + "ServesTheNewestThatWasFoundBetter"),
-        ("looks-counted-once", "Z", "/ (2.0 * rule.num_judgings)", "/ 2.0", RULE + "EveryLookHasItsShareOfTheError"),
+        ("looks-counted-once", "Z", "/ (2.0 * rule.num_evaluations)", "/ 2.0", RULE + "EveryLookHasItsShareOfTheError"),
     ])
 
 
-LIFE = "lifetime_test:LifetimeTest."
+DEPLOYMENT = "deployment_test:DeploymentTest."
 MAKE = "make_plan_test:MakePlanTest."
 
 
 def lifetime():
-    return table("runtime/personalise/lifetime.cc", [
-        ("life-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();", "o.num_steps = s.steps_per_run;",
-         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("life-trains-on-those-that-judge", "TrainingOf", "o.privacy.part = s.training_part();", "",
-         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+    return table("runtime/personalise/deployment.cc", [
+        ("deployment-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();", "o.num_steps = s.steps_per_run;",
+         DEPLOYMENT + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("deployment-trains-on-those-that-evaluate", "TrainingOf", "o.privacy.part = s.training_part();", "",
+         DEPLOYMENT + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public",
-         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}",
-         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)",
-         LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
+         DEPLOYMENT + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("one-evaluation-for-all-of-them", "EvaluationNoise", ".steps = s.evaluations}", ".steps = 1}",
+         DEPLOYMENT + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("plan-of-a-deployment-after-a-look", "WriteDeployment", "if (!entries.empty())", "if (false)",
+         DEPLOYMENT + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
         ("steps-follow-the-calendar", "ShareSteps", "if (s.num_records_at_start == 0 || left.steps == 0) return;",
-         "return;", LIFE + "NightsTakeMoreStepsWhereMorePeopleAreThere"),
-        ("plan-of-other-judges-stays", "WriteLifetime", "DropPlansBut(plans, life, run, setup);", "",
-         LIFE + "APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge"),
+         "return;", DEPLOYMENT + "RunsTakeMoreStepsWhereMorePeopleAreThere"),
+        ("plan-of-other-evaluates-stays", "WriteDeployment", "DropPlansBut(plans, deployment, run, setup);", "",
+         DEPLOYMENT + "APlanIsMadeAnewWithOtherEvaluatesBeforeItsFirstCharge"),
         ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
-         LIFE + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
-        ("training-catches-up-with-its-judges", "TrainsUntil", "if (std::floor(due + 1e-9) > before) until = newest;",
-         "until = newest;", LIFE + "TrainsUntilTheNewestJudgingBecameDue"),
-        ("limit-of-the-app-raised", "WriteLifetime", "if (LimitFollowsPlan(there, earlier)) ", "",
-         LIFE + "ALimitThatIsThereHolds"),
+         DEPLOYMENT + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
+        ("training-catches-up-with-its-evaluates", "TrainsUntil", "if (std::floor(due + 1e-9) > before) until = newest;",
+         "until = newest;", DEPLOYMENT + "TrainsUntilTheNewestEvaluationBecameDue"),
+        ("limit-of-the-app-raised", "WriteDeployment", "if (LimitFollowsPlan(there, earlier)) ", "",
+         DEPLOYMENT + "ALimitThatIsThereHolds"),
     ]) + table("runtime/personalise/make_plan.cc", [
         ("another-plan-taken-for-the-same", "DifferencesOf", 'd.Compare("epsilon", there.epsilon, r.epsilon);', "",
          MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
@@ -84,9 +84,9 @@ def lifetime():
          MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
         ("new-ledger-beside-what-was-trained", "FindPlan",
          "WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));", "",
-         MAKE + "BesideWhatNightsTrainedNoPlanBeginsAnew"),
-        ("plan-written-over-one-of-meanwhile", "MakePlan", "WriteLifetime(ledger, *life, wanted.run, newest_row)",
-         "WriteLifetime(ledger, *life, wanted.run)", MAKE + "TwoCallsAtOnce_WriteOnePlan"),
+         MAKE + "BesideWhatRunsTrainedNoPlanBeginsAnew"),
+        ("plan-written-over-one-of-meanwhile", "MakePlan", "WriteDeployment(ledger, *deployment, wanted.run, newest_row)",
+         "WriteDeployment(ledger, *deployment, wanted.run)", MAKE + "TwoCallsAtOnce_WriteOnePlan"),
         ("second-of-two-plans-is-an-error", "MakePlan", "if (now == newest_row) return written;", "return written;",
          MAKE + "TwoCallsAtOnce_WriteOnePlan"),
     ]) + table("runtime/privacy/ledger/ledger_impl.h", [
@@ -96,82 +96,82 @@ def lifetime():
     ])
 
 
-NIGHT = "night_test:NightTest."
+NIGHT = "planned_run_test:PlannedRunTest."
 
 
-def night():
-    return table("runtime/personalise/night.cc", [
-        ("trained-on-what-judges", "Train", "data::EventsUntil(data_->sequences, until_)", "data_->sequences",
+def run_planned():
+    return table("runtime/personalise/planned_run.cc", [
+        ("trained-on-what-evaluates", "Train", "data::EventsUntil(data_->sequences, until_)", "data_->sequences",
          NIGHT + "WhatComesLaterDoesNotTrain"),
-        ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "",
+        ("evaluated-by-all-times", "MakeEvaluationOptions", ".after = until_,", "",
          NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
-        ("night-reads-other-columns", "RecordOfNight", "read.source = o.source;", "",
+        ("run-reads-other-columns", "RecordOfRun", "read.source = o.source;", "",
          NIGHT + "FilesOfAnotherDeployment_AreRefused"),
-        ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
-         NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
-        ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
-         NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
-        ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)",
+        ("failed-run-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
+         NIGHT + "AFirstPlannedRunThatCannotReadLeavesNoModel"),
+        ("failed-run-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
+         NIGHT + "AFirstPlannedRunThatCannotReadLeavesNoModel"),
+        ("served-unevaluated", "Choose", "if (settings().evaluations == 0)", "if (true)",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&",
+        ("evaluated-every-run", "EvaluationIsDue", "steps * (s.evaluations - s.evaluations_before) / s.num_steps() > evaluations &&",
          "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("new-base-judged-by-next-to-nothing", "JudgingIsDue", "&& s.trains_until > 0) return true;", ") return true;",
-         "rebase_test:RebaseTest.WithoutAFixedDay_ANewBaseIsJudgedWhenAJudgingIsDue"),
-        ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "",
+        ("new-base-evaluated-by-next-to-nothing", "EvaluationIsDue", "&& s.trains_until > 0) return true;", ") return true;",
+         "rebase_test:RebaseTest.WithoutAFixedDay_ANewBaseIsEvaluatedWhenAEvaluationIsDue"),
+        ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnEvaluations());", "",
          NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
-        ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "",
+        ("worse-candidate-served", "ActOnEvaluations", "if (served.newest_is_worse) return Serve(base_);", "",
          NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
-        ("local-choice-unsaid", "Tuning", "s.judges_locally != 0 ? kLocalChoice", "s.judges_locally > 1 ? kLocalChoice",
-         NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
+        ("local-choice-unsaid", "Tuning", "s.evaluates_locally != 0 ? kLocalChoice", "s.evaluates_locally > 1 ? kLocalChoice",
+         NIGHT + "EvaluatedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
-        ("another-life-overwritten", "OpenFiles", "WISP_RETURN_IF_ERROR(CheckServed());", "",
+        ("another-deployment-overwritten", "OpenFiles", "WISP_RETURN_IF_ERROR(CheckServed());", "",
          NIGHT + "FilesOfAnotherDeployment_AreRefused"),
-        ("a-night-on-another-data-set", "RunNight",
+        ("a-run-on-another-data-set", "RunPlanned",
          "if (!o.dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(o.dataset));", "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("two-nights-at-once", "RunNight",
-         "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
+        ("two-runs-at-once", "RunPlanned",
+         "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(PlanFiles(o.output).lock, held));", "(void)held;",
          NIGHT + "FilesOfAnotherDeployment_AreRefused"),
-    ]) + table("runtime/personalise/night_files.cc", [
+    ]) + table("runtime/personalise/plan_files.cc", [
         ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()",
          "true",
          NIGHT + "FilesOfAnotherDeployment_AreRefused"),
     ])
 
 
-LINE = "night_line_test:NightLineTest."
-DAMAGE = "night_damage_test:*"  # completed by the rest of a name
+LINE = "lineage_test:LineageTest."
+DAMAGE = "plan_damage_test:*"  # completed by the rest of a name
 
 
 def line():
-    return table("runtime/personalise/line.cc", [
-        ("evidence-of-a-deleted-model", "JudgementsOf", "judgement.line == line", "true",
+    return table("runtime/personalise/lineage.cc", [
+        ("evidence-of-a-deleted-model", "ReadEvaluations", "evaluation.line == line", "true",
          LINE + "AModelThatWasDeletedLeavesNoEvidence"),
-        ("evidence-of-a-deleted-model-of-earlier-versions", "JudgementsOf", "seq > line", "true",
-         LINE + "JudgementsThatNameNoLineCountForTheLineOfTheirTime"),
+        ("evidence-of-a-deleted-model-of-earlier-versions", "ReadEvaluations", "seq > line", "true",
+         LINE + "EvaluationsThatNameNoLineCountForTheLineOfTheirTime"),
     ]) + table("runtime/privacy/ledger/ledger_rows.cc", [
         ("line-of-the-newest-charge", "ReadFirstCharge", "ORDER BY id LIMIT 1", "ORDER BY id DESC LIMIT 1",
          LINE + "Lineage_ContinuesWithItsCandidate"),
-    ]) + table("runtime/personalise/night.cc", [
-        ("judged-without-its-line", "Choose",
-         "WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));", "",
+    ]) + table("runtime/personalise/planned_run.cc", [
+        ("evaluated-without-its-line", "Choose",
+         "WISP_ASSIGN_OR_RETURN(options.line, FindLineage(ledger_, *models_.candidate, base_));", "",
          LINE + "AModelThatWasDeletedLeavesNoEvidence"),
         ("two-lines-of-one-name", "NewRun", "std::any_of(entries.begin(), entries.end(), is_there)", "false",
          LINE + "RunsOfOneNameAreLinesOfTheirOwn"),
-        ("worse-model-of-an-ended-line-served", "ActOnJudgements", "WISP_RETURN_IF_ERROR(LeaveWorse());", "",
+        ("worse-model-of-an-ended-line-served", "ActOnEvaluations", "WISP_RETURN_IF_ERROR(LeaveWorse());", "",
          LINE + "EndedLineage_IsNotServedIfItsLastVerdictWasWorse"),
-        ("mistyped-output-trained", "RunNight", "if (o.anew == NightOptions::Anew::kRefused)", "if (false)",
+        ("mistyped-output-trained", "RunPlanned", "if (o.anew == PlannedRunOptions::Anew::kRefused)", "if (false)",
          LINE + "BeginsNoOtherModelWhereThatIsRefused"),
     ])
 
 
 def damage():
-    return table("runtime/personalise/night_heal.cc", [
-        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
+    return table("runtime/personalise/heal_plan.cc", [
+        ("damaged-checkpoint-ends-a-deployment", "HealPlanModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
          DAMAGE + "ACheckpointIsLeft*"),
-        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "",
+        ("damaged-candidate-ends-a-deployment", "HealPlanModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "",
          DAMAGE + "NothingIsLeftToTrain*"),
         ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
          DAMAGE + "AStartIsLeft*"),
@@ -193,7 +193,7 @@ def rebase():
     return table("runtime/personalise/rebase.cc", [
         ("carried-by-number", "CarriedOver", "old_p.offset + items[item] * n", "old_p.offset + item * n",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
-        ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);",
+        ("carried-unevaluated", "ForgetOld", "return CopyFile(o.to, files.served);",
          "return CopyFile(keep_start ? files.start : o.to, files.served);",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
         ("adapter-of-another-shape", "RebaseAdapter", "!why.empty()", "false",
@@ -228,12 +228,12 @@ def rebase():
         ("adapter-hides-its-bases-past", "ModelFile::Impl::Join",
          "model.provenance = JoinProvenance({with->model.provenance, model.provenance});", "",
          "adapter_file_test:AdapterFile.ProvenanceOfTheBase_IsKeptWhateverTheAdapterSays"),
-    ]) + table("runtime/personalise/line.cc", [
-        ("line-of-the-old-bases-ledger", "LineOf", "if (line > 0) return line;",
-         "return line > 0 ? Result<uint64_t>(line) : LineOf(ledger, entry.receipt, model.name());",
+    ]) + table("runtime/personalise/lineage.cc", [
+        ("line-of-the-old-bases-ledger", "FindLineage", "if (line > 0) return line;",
+         "return line > 0 ? Result<uint64_t>(line) : FindLineage(ledger, entry.receipt, model.name());",
          REBASE + "WhatTheOldBaseLearnedFrom_IsNamedInTheResult"),
-    ]) + table("runtime/personalise/night.cc", [
-        ("new-base-waits-for-its-judging", "JudgingIsDue",
+    ]) + table("runtime/personalise/planned_run.cc", [
+        ("new-base-waits-for-its-evaluation", "EvaluationIsDue",
          "if (!knows_base && !results.empty() && s.trains_until > 0) return true;", "",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
     ])
@@ -293,12 +293,12 @@ def change():
         ("more-steps-suggested-than-left", "SuggestSteps", "std::llround(passes), 1, left",
          "std::llround(passes), 1, UINT64_MAX",
          CHANGE + "SuggestsNoMoreStepsThanWereLeft"),
-        ("judgings-start-anew", "ChangeLife", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
+        ("evaluations-start-anew", "ChangeDeployment", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
-    ]) + table("runtime/personalise/lifetime.cc", [
+    ]) + table("runtime/personalise/deployment.cc", [
         ("plan-without-room-for-new-items", "Grown", "uint64_t{kCatalogueGrowth} * a.num_items",
          "uint64_t{a.num_items}",
-         LIFE + "CoversEachStepOfACatalogueThatGrows"),
+         DEPLOYMENT + "CoversEachStepOfACatalogueThatGrows"),
         ("no-delta-kept-for-a-change", "", "kShareOfDelta = 0.95", "kShareOfDelta = 1",
          "plan_change_test:CostOfAChange.*"),
         ("newest-plan-pays-for-all", "PayingPlan", "paying = &*plan;", "if (!paying) paying = &*plan;",
@@ -307,14 +307,14 @@ def change():
         ("changed-plan-beyond-the-limit", "Ledger::ChangePlan",
          'WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));', "",
          CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
-    ]) + table("runtime/personalise/night.cc", [
+    ]) + table("runtime/personalise/planned_run.cc", [
         ("checkpoint-of-another-plan-gone-on-from", "LeaveOtherPlan", "same ? OkStatus()", "true ? OkStatus()",
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
         ("half-written-files-stay", "Run", "files_.RemoveAbandoned();", "",
-         NIGHT + "TakesAwayWhatKilledNightsLeftAlsoWhenNothingIsLeftToTrain"),
-    ]) + table("runtime/personalise/night_figures.cc", [
-        ("figures-of-nights-without-end", "AddNightFigures", "nights.size() > kMostNightFigures", "false",
-         NIGHT + "KeepsWhatItsNightsSawForTheDevicesOwnReport"),
+         NIGHT + "TakesAwayWhatKilledRunsLeftAlsoWhenNothingIsLeftToTrain"),
+    ]) + table("runtime/personalise/run_figures.cc", [
+        ("figures-of-runs-without-end", "AddRunFigures", "runs.size() > kMostRunFigures", "false",
+         NIGHT + "KeepsWhatItsRunsSawForTheDevicesOwnReport"),
     ])
 
 
@@ -339,7 +339,7 @@ def added():
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
          ADDED + "ListsAreThoseOfTheBase/0"),
     ]) + table("runtime/layers/model_view.cc", [
-        ("newcomer-asked-of-untrained-items", "ModelView::ScoreColdStart", "num_items() - lists.untrained.size()",
+        ("user without history-asked-of-untrained-items", "ModelView::ScoreColdStart", "num_items() - lists.untrained.size()",
          "num_items()", ADDED + "ListsAreThoseOfTheBase/1"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("batch-reads-untrained-items-alone", "BatchRecommender::Recommend",
@@ -350,28 +350,28 @@ def added():
          "HistoryWindow(c.history, {},", ADDED + "EvaluationIsThatOfTheBase/1"),
         ("counts-forgotten-in-evaluation", "EvaluateSome", "graph.ScoreColdStart(context, lists,",
          "graph.ScoreColdStart(context, {.untrained = lists.untrained},",
-         ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
+         ADDED + "EvaluationAndEvaluationAreOfTheListsThatAreServed/1"),
         ("untrained-items-evaluated-in-lists", "EvaluateModel", "workers, model.lists()",
          "workers, ModelLists{.withheld = model.retired(), .untrained = model.untrained()}",
          ADDED + "EvaluationIsThatOfTheBase/1"),
         ("evaluated-by-another-rule-than-the-model-s", "EvaluateModel", "workers, model.lists()",
          "workers, ModelLists{.withheld = model.lists().withheld, .untrained = model.untrained()}",
          "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
-    ]) + table("runtime/personalise/judge.cc", [
-        ("history-of-untrained-items-judged-by-them", "Value",
-         "if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history));",
-         "if (known.empty()) return 0;", ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
-        ("base-judged-with-its-untrained-items", "Gains", "o.lists_of_base", "o.lists_of_candidate",
-         ADDED + "JudgingRanksEachModelAsItIsServed/1"),
-        ("judged-by-another-rule-than-the-model-s", "Reader", "list_(graph.architecture().num_items, lists)",
+    ]) + table("runtime/personalise/evaluate_candidate.cc", [
+        ("history-of-untrained-items-evaluated-by-them", "Value",
+         "if (known.empty()) return Ndcg(list_.PositionOf(target, GetColdStartScores(), history));",
+         "if (known.empty()) return 0;", ADDED + "EvaluationAndEvaluationAreOfTheListsThatAreServed/1"),
+        ("base-evaluated-with-its-untrained-items", "Gains", "o.lists_of_base", "o.lists_of_candidate",
+         ADDED + "EvaluationRanksEachModelAsItIsServed/1"),
+        ("evaluated-by-another-rule-than-the-model-s", "Reader", "list_(graph.architecture().num_items, lists)",
          "list_(graph.architecture().num_items, {.withheld = lists.withheld, .untrained = lists.untrained})",
-         "judge_test:JudgeTest.GainsAreThoseOfTheNewestEvents"),
-    ]) + table("runtime/personalise/night.cc", [
-        ("night-judges-by-another-rule-than-the-model-s", "OptionsOfJudge", ".lists_of_base = base_.lists(),",
-         ".lists_of_base = {.withheld = base_.retired()},", "night_test:NightTest.JudgesByTheListsThatTheModelsSay"),
-        ("night-with-a-base-of-other-lists", "RunNight",
+         "evaluate_candidate_test:EvaluationTest.GainsAreThoseOfTheNewestEvents"),
+    ]) + table("runtime/personalise/planned_run.cc", [
+        ("run-evaluates-by-another-rule-than-the-model-s", "MakeEvaluationOptions", ".lists_of_base = base_.lists(),",
+         ".lists_of_base = {.withheld = base_.retired()},", "planned_run_test:PlannedRunTest.EvaluatesByTheListsThatTheModelsSay"),
+        ("run-with-a-base-of-other-lists", "RunPlanned",
          "WISP_RETURN_IF_ERROR(CheckBaseOfPlan(settings, *base, ledger));", "",
-         "night_test:NightTest.BaseOfOtherLists_IsRefusedBeforeACharge"),
+         "planned_run_test:PlannedRunTest.BaseOfOtherLists_IsRefusedBeforeACharge"),
     ]) + table("runtime/train/run/untrained_items.cc", [
         ("item-learned-in-one-step", "HasPassedOnce",
          "static_cast<double>(result.num_steps) * o.expected_batch >= records", "records > 0",
@@ -404,19 +404,19 @@ def offer():
         ("retired-item-drawn", "", "session_->file().lists(),\n", "{},\n",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/layers/model_view.cc", [
-        ("newcomer-gets-untrained-counts", "ModelView::ScoreColdStart", "lists.bias_is_popularity && bias", "false",
+        ("user without history-gets-untrained-counts", "ModelView::ScoreColdStart", "lists.bias_is_popularity && bias", "false",
          OFFER + "NoHistory_FollowsTheCounts"),
-        ("newcomer-gets-the-last-answer", "ModelView::ScoreColdStart", "mean[i] += weight", "mean[i] = weight",
+        ("user without history-gets-the-last-answer", "ModelView::ScoreColdStart", "mean[i] += weight", "mean[i] = weight",
          OFFER + "NoHistory_GivesItemsThatAreLikelyAfterAnyItem"),
         ("catalogue-asked-whole", "ModelView::ScoreColdStart", "std::min(known, kMostAsked)", "known",
          OFFER + "NoHistory_AsksSomeOfManyItems"),
-    ]) + table("runtime/inference/session_newcomer.cc", [
-        ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
+    ]) + table("runtime/inference/session_cold_start.cc", [
+        ("user without history-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
          "for (const float s : popular) { if (s - s != 0) return NotFinite(); } popular_ = std::move(popular);",
          "private_recommender_test:PrivateRecommenderTest.NoHistory_SamplesAreChargedForAnyScores"),
     ]) + table("runtime/inference/session_setup.cc", [
-        ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = (a.num_items + 2 * a.width) * sizeof(float)",
-         ".newcomer = 0",
+        ("user without history-in-no-plan", "Session::MemoryOf", ".user without history = (a.num_items + 2 * a.width) * sizeof(float)",
+         ".user without history = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
@@ -424,7 +424,7 @@ def offer():
         ("rows-shrunk-as-one-number", "ShrinkRows", "p.cols * variance_of_noise", "variance_of_noise",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
     ]) + table("runtime/train/run/job.cc", [
-        ("paused-night-is-not-shrunk", "TakeWeights", "if (job_.shrink_rows)",
+        ("paused-run-is-not-shrunk", "TakeWeights", "if (job_.shrink_rows)",
          "if (job_.shrink_rows && !result_.paused)",
          SHRINK + "ShrunkRun.PausesAndResumesFromWhatWasLearned"),
     ])
@@ -451,18 +451,18 @@ def embed():
     ]) + table("runtime/model/model_file.cc", [
         ("asset-not-on-its-alignment", "ModelFile::OpenDescriptor", "% ArenaPlan::kAlignment != 0", "% 1 != 0",
          EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
-    ]) + table("runtime/personalise/night.cc", [
-        ("night-takes-its-ledger-away", "RunNight",
-         "WISP_RETURN_IF_ERROR(NightFiles(o.output).CheckDistinct(others));", "",
-         "c_life_test:CLifeTest.NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase"),
-        ("night-hides-what-it-trained", "WithTraining", "if (result_.steps == 0) return status;", "return status;",
-         "c_life_test:CLifeTest.ANightThatFailsBehindItsTrainingSaysWhatStays"),
-        ("night-above-its-ceiling", "CheckMemory", "if (bytes <= o_.max_bytes) return OkStatus();",
+    ]) + table("runtime/personalise/planned_run.cc", [
+        ("run-takes-its-ledger-away", "RunPlanned",
+         "WISP_RETURN_IF_ERROR(PlanFiles(o.output).CheckDistinct(others));", "",
+         "c_deployment_test:CDeploymentTest.NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase"),
+        ("run-hides-what-it-trained", "WithTraining", "if (result_.steps == 0) return status;", "return status;",
+         "c_deployment_test:CDeploymentTest.APlannedRunThatFailsBehindItsTrainingSaysWhatStays"),
+        ("run-above-its-ceiling", "CheckMemory", "if (bytes <= o_.max_bytes) return OkStatus();",
          "return OkStatus();",
-         EMBED + "CNightTest.ACeilingRefusesANightBeforeAnythingIsCharged"),
+         EMBED + "CPlannedRunTest.ACeilingRefusesAPlannedRunBeforeAnythingIsCharged"),
     ])
 
 
 def faults():
-    return (judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + added() + offer() +
+    return (evaluation() + lifetime() + run_planned() + line() + damage() + rebase() + log() + change() + added() + offer() +
             embed())

@@ -34,17 +34,17 @@ def figures():
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.py"),
     ]) + table("tools/wisp/output.cc", [
         ("bytes-called-private", "", '"planned_bytes",', "", "figures.py"),
-        ("events-that-judged-called-private", "", ', "events_that_judged"', "", "cli_life.py"),
-        ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.py"),
+        ("events-that-evaluated-called-private", "", ', "evaluation_events"', "", "cli_deployment.py"),
+        ("local-threshold-called-private", "", '"threshold", ', "", "cli_deployment.py"),
         ("text-that-a-terminal-acts-on", "PrintText", "Printable(text.substr(begin, tab - begin))",
-         "text.substr(begin, tab - begin)", "cli_life.py"),
+         "text.substr(begin, tab - begin)", "cli_deployment.py"),
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
-         "cli_life.py"),
+         "cli_deployment.py"),
     ]) + table("tools/wisp/replaced.cc", [
         ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.py"),
         ("events-replaced-whose-names-are-not-beside-them", "CheckReplacesMadeUp",
          "BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.py"),
-    ]) + table("tools/wisp/life/cmd_log_exchange.cc", [
+    ]) + table("tools/wisp/deployment/cmd_log_exchange.cc", [
         ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
          "cli_outputs.py"),
     ]) + table("tools/wisp/statement_check.cc", [

@@ -75,7 +75,7 @@ def tokenizers():
 
 
 def conversion():
-    return table("tools/exchange/hugging_face/tensors.cc", [
+    return table("tools/convert/hugging_face/tensors.cc", [
         ("positions-from-the-first-row", "Copy", "d.first_position", "0", FAMILY),
         ("matrices-not-transposed", "Copy", "if (match.how != How::kTransposed) return", "if (true) return", FAMILY),
         ("shape-not-looked-at", "CheckSource", "tensor.shape == needed", "tensor.shape.size() == needed.size()",
@@ -83,16 +83,16 @@ def conversion():
         ("numbers-that-are-not-finite", "ReadWeights",
          "WISP_RETURN_IF_ERROR(CheckFinite(folder, match.sources[i], values));", "",
          CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
-    ]) + table("tools/exchange/hugging_face/left_out.cc", [
+    ]) + table("tools/convert/hugging_face/left_out.cc", [
         ("unknown-tensors-passed-over", "ReasonToLeaveOut", "if (ignored == nullptr) {",
          'if (ignored == nullptr) return std::string("unknown");\n  if (false) {',
          CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
         ("tensors-left-out-unread", "ReasonToLeaveOut", "if (Holds(folder, d, ignored->check, tensor, wrong))",
          "if (true)", CONFIG + "HuggingFaceTensors.ReasonsToLeaveOutAreChecked"),
-    ]) + table("tools/exchange/unread_keys.cc", [
+    ]) + table("tools/convert/unread_keys.cc", [
         ("unknown-keys-passed-over", "SayUnread", "read.contains(key)", "true",
          "hugging_face_settings_test:HuggingFaceSettings.KeysThatNobodyKnowsAreSaid"),
-    ]) + table("tools/exchange/hugging_face/folder.cc", [
+    ]) + table("tools/convert/hugging_face/folder.cc", [
         ("other-output-of-a-tied-model-dropped", "UntieOther", "output = OutputTable::kUntied;", "",
          "hugging_face_test:HuggingFace.OutputOfTheFileIsUsedWhereItIsAnother"),
         ("missing-shard-not-noticed", "Folder::OpenShards",
@@ -103,7 +103,7 @@ def conversion():
          CONFIG + "HuggingFaceFolder.MissingOrForeignFiles_AreNamed"),
         ("paths-that-lead-outside", "StaysWithin", "name[0] != '/' && name.find(\"..\") == std::string::npos", "true",
          CONFIG + "HuggingFaceFolder.MissingOrForeignFiles_AreNamed"),
-    ]) + table("tools/exchange/hugging_face/config.cc", [
+    ]) + table("tools/convert/hugging_face/config.cc", [
         ("tied-table-said-untied", "ReadTied", "tied ? OutputTable::kTied", "false ? OutputTable::kTied", FAMILY),
         ("rotary-base-of-old-configs-alone", "ReadRotaryBase", "if (base != 0) return static_cast<float>(base);", "",
          FAMILY),
@@ -112,7 +112,7 @@ def conversion():
         ("roberta-counts-positions-from-its-padding", "ReadBert", '"pad_token_id", kMaxItems, 1) + 1',
          '"pad_token_id", kMaxItems, 1)',
          FAMILY),
-    ]) + table("tools/exchange/safetensors.cc", [
+    ]) + table("tools/convert/safetensors.cc", [
         ("bf16-as-f16", "SafeTensor::CopyTo", "FloatOfBrain(bits)", "FloatOfHalf(bits)",
          "safetensors_test:SafeTensors.NarrowNumbers_AreConvertedExactly", FAMILY),
         ("half-exponent-off-by-one", "FloatOfHalf", "(exponent + 112)", "(exponent + 111)",
@@ -130,7 +130,7 @@ def ends():
     ]) + table("runtime/inference/texts.cc", [
         ("chunks-closed-by-the-template", "AppendRecord", "text::SpecialTokens::kBefore", "text::SpecialTokens::kAdd",
          ENDS + "RecordsAreMarkedOnce"),
-    ]) + table("tools/exchange/tokenizer_settings.cc", [
+    ]) + table("tools/convert/tokenizer_settings.cc", [
         ("ends-of-the-tokenizer-alone", "AddId", "if (IsToken(token)) return Add(meaning, "
          "static_cast<int32_t>(token), file, id);", "if (IsToken(token)) return;",
          "tokenizer_settings_test:TokenizerMeanings.EndsComeFromEveryFileThatNamesThem"),
@@ -139,7 +139,7 @@ def ends():
 
 def recommenders():
     lists = "foreign_sasrec_test:ForeignSasrec."
-    return table("tools/exchange/foreign_sasrec.cc", [
+    return table("tools/convert/foreign_sasrec.cc", [
         ("sasrec-not-scaled", "SasrecArchitecture", "a.embedding_scale = std::sqrt(static_cast<float>(a.width));", "",
          lists + "ListsAreThoseOfTheirEquations"),
         ("sasrec-of-an-old-version-taken", "CheckPaddingIsZero", "return v == 0;", "return v == v;",

@@ -320,7 +320,7 @@ def jobs():
          "} if (set_.records.empty() && job_.sequences != nullptr) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
         ("cancelled-without-a-checkpoint", "AfterStep", "Save(); return Cancelled(", "return Cancelled(",
          INTERRUPTED + "CancelSavesTheStepReachedAndSaysWhatWasCharged"),
-        ("histogram-of-another-ledger", "GoOn", 'if (IsPrivateJob(job_) && job_.histogram_noise > 0) {', 'if (false) {',
+        ("histogram-of-another-ledger", "Resume", 'if (IsPrivateJob(job_) && job_.histogram_noise > 0) {', 'if (false) {',
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false",
          INTERRUPTED + "SpaceReservedForTheLedger_IsGivenToIt"),
@@ -462,7 +462,7 @@ def records_together():
          recommenders),
     ]) + table("runtime/layers/stack.cc", [
         ("blocks-not-computed-again", "Stack::Backward", "ComputeAgain(context, b);", ";", recommenders),
-    ]) + table("runtime/layers/widened.cc", [
+    ]) + table("runtime/layers/dequantised.cc", [
         ("tiles-of-the-first-rows", "FloatRows", "weights.source.panels(parameter), first, n",
          "weights.source.panels(parameter), 0, n", "base_in_file_test:BaseInFile.TrainsAsBesideTheSameWeightsInMemory"),
     ]) + table("runtime/layers/classifier.cc", [

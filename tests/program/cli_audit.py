@@ -41,7 +41,7 @@ def test_sound_mechanisms_pass():
     mixing = "--mixing 0.4,0.3,0.2,0.1"
     for mode in ("uniform", "mixed", f"non-uniform {mixing}", f"mixed {mixing}", "base-anchored", "anchored"):
         decoding = f"lab audit decoding --mode {mode}"
-        r = run(f"{decoding} --draws 2 --json")
+        r = run(f"{decoding} --samples 2 --json")
         assert not r["refuted"] and 0.8 * r["claimed"] < r["exact"] <= r["claimed"] + 1e-9
         assert r["mode"] == ("anchored" if "anchored" in mode else "mixed")
         run(f"{decoding} --claim 0.1", 4, "REFUTED")

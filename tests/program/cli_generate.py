@@ -57,10 +57,10 @@ def test_these_are_refused_before_anything_is_charged():
     run(f"{of_texts} --max-new-tokens 6 --private-texts notes.txt --ledger n.db --clip 1", 2)
     aggregate = f"{private_texts} {public} --ledger n.db"
     run(aggregate,
-        2, "exactly one of --clip (mode aggregate), --epsilon-per-draw and --epsilon (for --lifetime draws together, at"
+        2, "exactly one of --clip (mode aggregate), --epsilon-per-sample and --epsilon (for --planned-samples samples together, at"
            " --delta) is needed$")
     run(f"{aggregate} --budget 8", 2, "is needed; --budget limits the ledger alone")
-    run(f"{aggregate} --lifetime 8", 2, "and --epsilon is not given")
+    run(f"{aggregate} --planned-samples 8", 2, "and --epsilon is not given")
     run(f"{aggregate} --lambda 0.5", 2, "--lambda is of the mode mixed; the mode here is aggregate, which has --clip")
     run(f"{aggregate} --mode mixed --lambda 0.5", 2, "--mode is mixed, but with --private-texts")
     run(f"{anchored} --ledger n.db --mode aggregate --clip 1",
@@ -89,9 +89,9 @@ def test_a_target_for_this_text_alone_is_charged_to_its_end():
     r = run(
         f"{anchored} --ledger n.db {target} --json",
         0,
-        "warning: without --lifetime this text may spend the whole limit of the ledger n.db, epsilon 8 at delta 1e-06",
+        "warning: without --planned-samples this text may spend the whole limit of the ledger n.db, epsilon 8 at delta 1e-06",
     )
-    assert r["privacy"]["mode"] == "anchored" and r["privacy"]["draws_charged"] == 6 and len(r["tokens"]) <= 6
+    assert r["privacy"]["mode"] == "anchored" and r["privacy"]["samples_charged"] == 6 and len(r["tokens"]) <= 6
     assert 7 < r["privacy"]["spent"] <= 8 and r["privacy"]["limit"]["epsilon"] == 8
     r = run(f"{anchored} --ledger n.db {target}", 4, "the budget has room for 0 tokens, and up to 6 are asked for")
     assert not r.out, "a text was shown without a budget"
@@ -109,30 +109,30 @@ def test_a_line_of_a_file_is_less_than_everything_that_its_user_wrote():
     run(f"{private_texts} {public} --ledger u.db --dataset notes --clip 1", 4, "protects one user")
 
 
-life = f"{plain} {beside} --ledger l.db {target} --lifetime 10 --max-new-tokens"
+deployment = f"{plain} {beside} --ledger l.db {target} --planned-samples 10 --max-new-tokens"
 
 
-def test_a_lifetime_over_several_texts():
-    r = run(f"{life} 6")
-    assert "without --lifetime" not in r.err, "a lifetime is asked for that was given"
+def test_a_deployment_over_several_texts():
+    r = run(f"{deployment} 6")
+    assert "without --planned-samples" not in r.err, "a lifetime is asked for that was given"
     assert says("^Once", r.out), "the text does not begin with its prompt"
     assert "6 tokens charged to l.db" in r.err, "the cost is not said"
     assert "of the lifetime of 10 tokens, 4 are left" in r.err, "what is left is not said"
 
 
-def test_without_lifetime_the_tokens_have_another_cost():
-    # Without --lifetime the tokens have another cost, and the plan does not cover them.
+def test_without_deployment_the_tokens_have_another_cost():
+    # Without --planned-samples the tokens have another cost, and the plan does not cover them.
     run(f"{plain} {beside} --ledger l.db {target} --max-new-tokens 4",
-        4, "begun with a plan of 10 draws, of which 4 are left;.*--lifetime 10")
-    run(f"{life} 6", 4, "the budget has room for 4 tokens")
-    r = run(f"{life} 1 --json")
-    assert r["privacy"]["lifetime"] == 10 and r["privacy"]["lifetime_left"] == 3
-    run(f"{life} 4", 4, "the budget has room for 3 tokens, and up to 4 are asked for")
-    run(f"{life} 1", 0, "1 token charged")
-    run(f"{life} 1")
-    run(f"{life} 2", 4, "the budget has room for 1 token, and up to 2 are asked for")
-    run(f"{life} 1", 0, "of the lifetime of 10 tokens, 0 are left")
-    run(f"{life} 1", 4, "the lifetime of 10 tokens is used up, all of it is charged to l.db: nothing more was charged")
+        4, "begun with a plan of 10 samples, of which 4 are left;.*--planned-samples 10")
+    run(f"{deployment} 6", 4, "the budget has room for 4 tokens")
+    r = run(f"{deployment} 1 --json")
+    assert r["privacy"]["lifetime"] == 10 and r["privacy"]["planned_left"] == 3
+    run(f"{deployment} 4", 4, "the budget has room for 3 tokens, and up to 4 are asked for")
+    run(f"{deployment} 1", 0, "1 token charged")
+    run(f"{deployment} 1")
+    run(f"{deployment} 2", 4, "the budget has room for 1 token, and up to 2 are asked for")
+    run(f"{deployment} 1", 0, "of the lifetime of 10 tokens, 0 are left")
+    run(f"{deployment} 1", 4, "the lifetime of 10 tokens is used up, all of it is charged to l.db: nothing more was charged")
 
 
 def test_the_output_says_how_much_the_samples_are_worth_before_they_come():
@@ -149,10 +149,10 @@ def test_the_other_laws():
     r = run(f"{generate} --ledger m.db --lambda 0.9 --budget 100 --json")
     assert r["privacy"]["mode"] == "mixed" and r["privacy"]["random_share"] > 0.09
     r = run(f"{anchored} --mode mixed-with-base --ledger b.db --lambda 0.5 --support base:20 --json")
-    assert r["privacy"]["mode"] == "mixed-with-base" and 5.2 < r["privacy"]["pure_epsilon_per_draw"] < 5.4
+    assert r["privacy"]["mode"] == "mixed-with-base" and 5.2 < r["privacy"]["pure_epsilon_per_sample"] < 5.4
     run(f"{private_texts} {public} --ledger t.db --dataset notes --clip 2 --context-before 'Note: '", 0, "add nothing")
     r = run(f"{private_texts} {public} --ledger t.db --dataset notes --clip 2 --json")
-    assert r["privacy"]["mode"] == "aggregate" and abs(r["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6
+    assert r["privacy"]["mode"] == "aggregate" and abs(r["privacy"]["pure_epsilon_per_sample"] - 1) < 1e-6
     assert "left_out" not in r.json
 
 
@@ -183,7 +183,7 @@ def test_the_statement_says_what_was_sampled():
     # protects none.
     r = run("wisp privacy --ledger t.db --delta 1e-6")
     for words in (
-        "released: the tokens that were drawn",
+        "released: the tokens that were sampled",
         "one record is: one private text in a prompt: who wrote k of them is protected less",
         "not protected: the weights that private texts were given to",
         "not protected: whoever wrote several of the records",
@@ -203,16 +203,16 @@ decoding = "wisp privacy decoding --delta 1e-6 --json"
 
 def test_plans():
     # The cost of tokens, the parameters for a target, and how many tokens it pays for.
-    r = run(f"{decoding} --clip 2 --contexts 16 --draws 100")
-    assert r["mode"] == "aggregate" and abs(r["pure_per_draw"] - 0.25) < 1e-6 and r["pld"] < 7
+    r = run(f"{decoding} --clip 2 --contexts 16 --samples 100")
+    assert r["mode"] == "aggregate" and abs(r["pure_per_sample"] - 0.25) < 1e-6 and r["pld"] < 7
     assert abs(r["pure"] - 25) < 1e-6
     plan = r
     r = run(f"{decoding} --clip 2 --contexts 16 --epsilon 8")
-    assert r["draws"] > 100 and 7.9 < min(r["pld"], r["rdp"]) <= 8
-    r = run(f"{decoding} --calibrate --contexts 16 --epsilon {plan['pld']} --draws 100")
+    assert r["samples"] > 100 and 7.9 < min(r["pld"], r["rdp"]) <= 8
+    r = run(f"{decoding} --calibrate --contexts 16 --epsilon {plan['pld']} --samples 100")
     assert abs(r["clip"] - 2) < 0.01 and r["clip"] <= 2.0001
-    r = run(f"{decoding} --support 20 --lambda 0.5 --mixing-floor 0.1 --draws 1")
-    assert r["mode"] == "mixed-with-base" and 5.2 < r["pure_per_draw"] < 5.4
+    r = run(f"{decoding} --support 20 --lambda 0.5 --mixing-floor 0.1 --samples 1")
+    assert r["mode"] == "mixed-with-base" and 5.2 < r["pure_per_sample"] < 5.4
 
 
 def test_the_perplexity():
@@ -221,7 +221,7 @@ def test_the_perplexity():
     run("wisp train --model base.wisp --texts dev.txt --method ordinary --epochs 4 --batch 2 --out learned.wisp"
         " --threads 1")
     run("wisp convert decoder --out bare.wisp --no-tokenizer")
-    perplexity = "lab perplexity --model learned.wisp --base base.wisp --texts dev.txt --draws 10"
+    perplexity = "lab perplexity --model learned.wisp --base base.wisp --texts dev.txt --samples 10"
     r = run(f"{perplexity} --epsilon 0.001 --epsilon 100 --json")
     p = {(law["mode"], law.get("composition"), law.get("epsilon")): law["perplexity"] for law in r["laws"]}
     assert r["not_private"] and r["tokens"] > 10 and len(p) == 10
@@ -232,6 +232,6 @@ def test_the_perplexity():
         assert abs(p["mixed", composition, 100] / model - 1) < 0.1, p  # epsilon 10 per token: a share of 0.02 is left
         assert abs(p["anchored", composition, 100] / model - 1) < 1e-3, p
     run("lab perplexity --model learned.wisp --base bare.wisp --texts dev.txt", 2, "other tokens than")
-    run(f"{decoding} --clip 2", 2, "--draws is needed")
-    run(f"{decoding} --clip 2 --mixing-floor 0.1 --draws 1", 2, "--mixing-floor goes with --support")
-    run(f"{decoding} --clip 90 --epsilon 1", 4, "one draw costs more")
+    run(f"{decoding} --clip 2", 2, "--samples is needed")
+    run(f"{decoding} --clip 2 --mixing-floor 0.1 --samples 1", 2, "--mixing-floor goes with --support")
+    run(f"{decoding} --clip 90 --epsilon 1", 4, "one sample costs more")

@@ -33,7 +33,7 @@ def test_the_runs_figure():
         "backend",
         "records",
         "another_thread",
-        "for_a_newcomer",
+        "for_a_cold_start",
         "noise_multiplier",
     )
     assert r["training"]["total"] == planned

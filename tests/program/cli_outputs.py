@@ -96,9 +96,9 @@ def test_a_log_is_never_replaced():
         2, "statement.json, a file that is there and is not JSON")
     assert not exists("p.wisp") and not exists("p.ledger"), "a refused run left a file"
     run("wisp plan --data log.db --model base.wisp --epsilon 4 --unit user --num-records-public 60 --for '2 days'"
-        " --steps 1 --judge none --ledger life.ledger")
-    replaced("a page of HTML", "o.html", "wisp report --ledger life.ledger --html")
-    run("wisp report --ledger life.ledger --html base.wisp", 2, "is not a page of HTML")
+        " --steps 1 --evaluation none --ledger deployment.ledger")
+    replaced("a page of HTML", "o.html", "wisp report --ledger deployment.ledger --html")
+    run("wisp report --ledger deployment.ledger --html base.wisp", 2, "is not a page of HTML")
 
 
 def full(said, command):
@@ -123,7 +123,7 @@ def test_a_full_disk_is_called_full():
     full(
         f"full.ledger' cannot be read or written: {disk}",
         "wisp plan --data log.db --model base.wisp --epsilon 4 --unit user --num-records-public 60 --for '2 days'"
-        " --steps 1 --judge none --ledger full.ledger",
+        " --steps 1 --evaluation none --ledger full.ledger",
     )
     full("writing failed: ", "wisp log export log.db --out full.csv")
     assert checksum("full.db") == before, "a full disk changed the log"

@@ -68,7 +68,7 @@ def test_texts_and_ids_give_the_same_result():
     run("wisp embed e.wisp --text a --max-length 2", 2, "--max-length is 2, allowed are 3 to 20")
     run("wisp embed e.wisp --ids 2,7,3 --max-length 5", 2, "excludes")
     run("wisp embed e.wisp --text a\udcff", 3, "UTF-8")
-    run("wisp privacy decoding --draws many", 2, "see wisp privacy decoding --help")
+    run("wisp privacy decoding --samples many", 2, "see wisp privacy decoding --help")
     run("wisp convert encoder --out bare.wisp --no-tokenizer")
     run("wisp embed bare.wisp --text a", 3, "brings no tokenizer")
     run("wisp recommend --model e.wisp --history a", 3, "is an encoder of texts, a recommender or a decoder is needed")

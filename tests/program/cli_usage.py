@@ -36,7 +36,7 @@ CASES = """\
 --threads is 'x', allowed are 0 to 1024|train --threads x
 --seed is -1, allowed is a whole number from 0 on|train --seed -1
 --steps is -60, allowed is a whole number from 0 on|privacy epsilon --steps -60
---draws is -100, allowed is a whole number from 0 on|privacy decoding --draws -100
+--samples is -100, allowed is a whole number from 0 on|privacy decoding --samples -100
 --device is 'gpu', allowed are cpu and cuda|train --device gpu
 --allow-large-delta is 'no', allowed is yes|train --allow-large-delta no
 --re-attention is 'maybe', allowed is --re-attention alone, without a value|train --re-attention=maybe
@@ -95,7 +95,7 @@ def test_the_encoder():
     first, *ops = map(json.loads, r.out.splitlines())
     assert first["memory_gb_per_s"] > 0
     assert {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam", "top_k"}
-    assert all(o["percent_of_roof"]["median"] > 0 for o in ops)
+    assert all(o["percent_of_roofline"]["median"] > 0 for o in ops)
 
 
 def test_an_option_that_the_bench_does_not_read_is_refused():

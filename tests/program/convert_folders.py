@@ -148,10 +148,10 @@ def test_a_refusal_is_a_sentence_and_leaves_no_model():
 def test_for_weights_that_torch_saved():
     # For weights that torch saved, the error says what to do, and the script for it says what it lacks if torch is
     # missing.
-    script = f"{ROOT}/tools/exchange/to_safetensors.py"
+    script = f"{ROOT}/tools/convert/to_safetensors.py"
     fresh("bert")
     move("m/model.safetensors", "m/pytorch_model.bin")
-    run("wisp convert m --out kept.wisp", 3, "supported is safetensors: tools/exchange/to_safetensors.py")
+    run("wisp convert m --out kept.wisp", 3, "supported is safetensors: tools/convert/to_safetensors.py")
     run(f"python3 {script} nothing", 1, "nothing: there is no such file or folder")
     if try_run("python3 -c 'import torch'").code == 0:
         run(f"python3 {script} m", 1, "torch cannot read it")

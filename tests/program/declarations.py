@@ -87,7 +87,7 @@ def test_private_training_must_not_take_items_from_private_data_either():
     assert not exists("bare.wisp") and not exists("bare.ledger"), "a refused run left a model or a ledger behind"
 
 
-draw = f"wisp recommend --history tea-mint --private --count 2 --public-dataset '{label}'"
+sample = f"wisp recommend --history tea-mint --private --count 2 --public-dataset '{label}'"
 
 
 def test_sampling_needs_a_ledger_that_includes_the_charges_of_model_and_base_on():
@@ -95,22 +95,22 @@ def test_sampling_needs_a_ledger_that_includes_the_charges_of_model_and_base_on(
     run(f"wisp train --recipe {recipe} --model base.wisp {fit} --epsilon 2 --out paid.wisp --ledger paid.ledger")
     run(f"wisp train --recipe {public_recipe} --model paid.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp")
     run(
-        f"{draw} --model paid.wisp --dataset log.db --ledger other.ledger",
+        f"{sample} --model paid.wisp --dataset log.db --ledger other.ledger",
         4,
         "the model: it was trained on 'log.db' before, for epsilon 2 at delta 0.001, and ledger 'other.ledger' did not"
         " pay for it",
     )
-    run(f"{draw} --model plain.wisp --ledger other.ledger --lambda 0.5",
+    run(f"{sample} --model plain.wisp --ledger other.ledger --lambda 0.5",
         4, "the model: it was trained on 'log.db' before")
     run(f"wisp train --recipe {public_recipe} --model base.wisp --data log.db --epochs 1 --batch 20 --out open.wisp")
-    run(f"{draw} --model open.wisp --base paid.wisp --ledger other.ledger --clip 0.5",
+    run(f"{sample} --model open.wisp --base paid.wisp --ledger other.ledger --clip 0.5",
         4, "the base model: it was trained on 'log.db' before")
-    assert not exists("other.ledger"), "a refused draw left a ledger behind"
-    run(f"{draw} --model open.wisp --base paid.wisp --ledger paid.ledger --clip 0.5")
-    run(f"{draw} --model plain.wisp --ledger paid.ledger --lambda 0.5")
-    run(f"{draw} --model paid.wisp --ledger paid.ledger")
-    run(f"{draw} --model open.wisp --base base.wisp --ledger other.ledger --clip 0.5")
-    run(f"{draw} --model plain.wisp --ledger other.ledger --lambda 0.5 --other-data")
+    assert not exists("other.ledger"), "a refused sample left a ledger behind"
+    run(f"{sample} --model open.wisp --base paid.wisp --ledger paid.ledger --clip 0.5")
+    run(f"{sample} --model plain.wisp --ledger paid.ledger --lambda 0.5")
+    run(f"{sample} --model paid.wisp --ledger paid.ledger")
+    run(f"{sample} --model open.wisp --base base.wisp --ledger other.ledger --clip 0.5")
+    run(f"{sample} --model plain.wisp --ledger other.ledger --lambda 0.5 --other-data")
     run("wisp recommend --history tea-mint --model plain.wisp --other-data", 2, "private")
 
 
@@ -159,10 +159,10 @@ def test_choices_that_were_made_on_the_same_data_without_a_charge_stand_in_the()
     assert json.loads(read("p.json"))["definition"]["uncharged_tuning"] == ["learning rate (3 values), batch"]
     r = run("wisp privacy --ledger tuned.ledger --delta 0.001 --json")
     assert r["definition"]["privacy_unit_chosen"] is True
-    run(f"{draw} --model open.wisp --ledger drawn.ledger --lambda 0.5 --uncharged-tuning lambda")
-    r = run("wisp privacy --ledger drawn.ledger --json")
+    run(f"{sample} --model open.wisp --ledger sampled.ledger --lambda 0.5 --uncharged-tuning lambda")
+    r = run("wisp privacy --ledger sampled.ledger --json")
     assert r["definition"]["uncharged_tuning"] == ["lambda"] and r["definition"]["privacy_unit_chosen"] is False
-    run(f"{draw} --model open.wisp --ledger day.ledger --lambda 0.5 --unit day")
+    run(f"{sample} --model open.wisp --ledger day.ledger --lambda 0.5 --unit day")
     r = run("wisp privacy --ledger day.ledger --json")
     assert r["definition"]["privacy_unit"] == "day" and r["definition"]["privacy_unit_chosen"] is True
     r = run("wisp privacy --ledger tuned.ledger --delta 0.001")

@@ -57,6 +57,6 @@ def test_a_row_that_no_source_says_is_noticed():
     run("git init -q", cwd="tree")
     run("git add -A", cwd="tree")
     page = "tree/docs/errors.md"
-    edit(page, page, "(?m)^\\| `has no plan for a life", "| `has no plan for the day")
+    edit(page, page, "(?m)^\\| `has no plan for a deployment", "| `has no plan for the day")
     r = try_run(f"/usr/bin/python3 {ROOT}/tests/errors.py tree")
     assert r.code == 1 and "no source says 'has no plan for the day" in r.out + r.err

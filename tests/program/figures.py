@@ -60,7 +60,7 @@ def test_calibrated_noise_is_printed_in_full(target):
 
 
 def test_the_pure_epsilon_of_draws():
-    draws = "wisp privacy decoding --support 10000 --lambda 1e-9 --draws 3 --delta 1e-6"
+    draws = "wisp privacy decoding --support 10000 --lambda 1e-9 --samples 3 --delta 1e-6"
     assert at_least(number("pure     epsilon", run(draws).out), run(f"{draws} --json")["pure"])
 
 
@@ -136,7 +136,7 @@ def test_a_plan_says_that_sessions_are_evaluated_by_themselves():
         for unit in ("user", "session --session-gap 1800"):
             plan = f"wisp plan --data log.csv --model {base}.wisp --epsilon 8 --delta 1e-5 --for '2 days' --steps 2"
             advice = run(f"{plan} --num-records-public 2000 --unit {unit} --dry-run --json")["advice"]
-            told = any("each session is judged by itself" in line for line in advice)
+            told = any("each session is evaluated by itself" in line for line in advice)
             assert told == (base == "strict" and unit != "user")
 
 
@@ -170,7 +170,7 @@ def test_classifiers():
 LOG = "--data log.db --model base.wisp"
 PLAN = (
     f"wisp plan {LOG} --epsilon 4 --delta 1e-4 --for '4 days' --every '1 day' --unit user --num-records-public 30"
-    " --judge"
+    " --evaluation"
 )
 NIGHT = f"wisp personalise {LOG} --out m.wisp --json"
 TRAIN = f"wisp train --recipe {recipe} {LOG} --num-records-public 30 --batch 10 --epochs 2 --delta 0.001 --threads 1"

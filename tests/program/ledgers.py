@@ -285,7 +285,7 @@ def test_the_ledgers_anchor_notices_an_old_copy_that_was_put_back():
     remove("new.db")
 
 
-draw = (
+sample = (
     f"wisp recommend --model plain.wisp --history tea-mint --private --base base.wisp --public-dataset '{label}'"
     " --count 2"
 )
@@ -294,27 +294,27 @@ draw = (
 def test_the_ledgers_limit():
     # The ledger's limit, which was set before, does not cover the lifetime.
     run(f"wisp train --recipe {public_recipe} --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp")
-    run(f"{draw} --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999",
+    run(f"{sample} --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999",
         4, "the new limit's delta is 0.999, which is not below 1 / 10000 records.* assumed where nobody declares")
-    run(f"{draw} --ledger huge.db --epsilon 8 --lifetime 20 --delta 0.9", 4, "the target's delta is 0.9")
+    run(f"{sample} --ledger huge.db --epsilon 8 --planned-samples 20 --delta 0.9", 4, "the target's delta is 0.9")
     assert not exists("huge.db"), "a delta that protects nothing was written down"
-    run(f"{draw} --ledger draws.db --clip 0.5 --budget 20 --delta 1e-6")
-    copy("draws.db", "old-draws.db")
-    run(f"{draw} --ledger draws.db --anchor draws.anchor --begin-anchor --clip 0.5")
-    copy("old-draws.db", "draws.db")
-    run(f"{draw} --ledger draws.db --anchor draws.anchor --clip 0.5", 4, "is an old copy")
+    run(f"{sample} --ledger samples.db --clip 0.5 --budget 20 --delta 1e-6")
+    copy("samples.db", "old-samples.db")
+    run(f"{sample} --ledger samples.db --anchor samples.anchor --begin-anchor --clip 0.5")
+    copy("old-samples.db", "samples.db")
+    run(f"{sample} --ledger samples.db --anchor samples.anchor --clip 0.5", 4, "is an old copy")
 
 
 def test_a_second_query_under_the_same_plan_continues_the_plan():
-    planned = f"{draw} --ledger plan.db --epsilon 2 --delta 1e-6 --lifetime 5"
+    planned = f"{sample} --ledger plan.db --epsilon 2 --delta 1e-6 --planned-samples 5"
     r = run(planned)
-    assert "lifetime" not in r.err, "the first draws of a plan speak of it"
+    assert "lifetime" not in r.err, "the first samples of a plan speak of it"
     r = run(planned)
     assert "lifetime" not in r.err, "the second query of a plan warns"
     run(
-        f"{draw} --ledger draws.db --epsilon 19 --delta 1e-6 --lifetime 40",
+        f"{sample} --ledger samples.db --epsilon 19 --delta 1e-6 --planned-samples 40",
         0,
-        "of the --lifetime of 40 draws the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for"
+        "of the --planned-samples of 40 samples the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for"
         " [1-9]",
     )
 
@@ -328,7 +328,7 @@ def test_a_kept_statement_is_checked_later():
     r = run(f"{check} --ledger l.db --model o.wisp")
     assert says("^kept.json: holds; every figure was computed again, 1 model named in it$", r.out), "a check says"
     run(f"{check} --ledger l.db --model base.wisp", 4, "names no model of SHA-256")
-    run(f"{check} --ledger draws.db", 4, "is an old copy, or another one")
+    run(f"{check} --ledger samples.db", 4, "is an old copy, or another one")
     write("other.json", statement(lambda j: j["verification"].update(receipt="0" * 64)))
     run("wisp privacy check other.json --ledger l.db", 4, "the ledger does not have the charge")
     write(
@@ -368,5 +368,5 @@ def test_a_file_system_without_locks_is_named_at_once():
         without = f"LD_PRELOAD={os.getcwd()}/no_locks.so LOCKS_FAIL_WITH={number}"
         run(f"{without} wisp log count log.db", 3, "its file system cannot lock files")
         run(f"{without} wisp log erase log.db --user nobody", 3, "its file system cannot lock files")
-        run(f"{without} wisp privacy --ledger draws.db --delta 1e-6", 3, "its file system cannot lock files")
-        run(f"{without} {draw} --ledger draws.db --clip 0.5", 3, "its file system cannot lock files")
+        run(f"{without} wisp privacy --ledger samples.db --delta 1e-6", 3, "its file system cannot lock files")
+        run(f"{without} {sample} --ledger samples.db --clip 0.5", 3, "its file system cannot lock files")

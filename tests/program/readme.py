@@ -51,8 +51,8 @@ def test_the_guides_program():
     run(f"{cc} guide.c -o guide -lwisp")
     os.mkdir("app")
     copy(root / "models/cafe.wisp", "app/cafe.wisp")
-    for night in (364, 363):
+    for planned_run in (364, 363):
         r = run("../guide", cwd="app")
-        assert f"; {night} nights left" in r.out, "the guide's program does not count its nights"
+        assert f"; {run} runs left" in r.out, "the guide's program does not count its runs"
         assert len(r.out.splitlines()) == 6, "the guide's program does not recommend"
     assert same("app/year.wisp", "app/cafe.wisp"), "with one guest another model than the base is served"

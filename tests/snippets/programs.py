@@ -10,7 +10,7 @@ STRICT = ["-Wall", "-Wextra", "-Werror"]
 # The parts that the text around a few lines of C says are there.
 AROUND = """#include <stdio.h>
 #include <wisp/wisp.h>
-#include <wisp/wisp_life.h>
+#include <wisp/wisp_deployment.h>
 #include <wisp/wisp_text.h>
 extern wisp_error error;
 extern wisp_model* model;

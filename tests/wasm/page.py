@@ -26,7 +26,7 @@ HISTORIES = ([], [0], [3, 1, 4], list(range(60)), [479, 479, 0])
 
 def native(keys):
     """Returns the native program's recommendations after these items' keys."""
-    after = ["--history", ",".join(keys)] if keys else ["--newcomer"]
+    after = ["--history", ",".join(keys)] if keys else ["--user without history"]
     answer = subprocess.run(
         [wisp, "recommend", "--model", model, "--count", "8", "--json", *after], capture_output=True, text=True
     )
@@ -164,11 +164,11 @@ def check_device(browser):
       for (const both of [{}, { user: 'anna', history: [0] }]) {
         await expect('InvalidArgument', 'either user or history', device.recommend({ model: 'base.wisp', ...both }));
       }
-      const life = { model: 'base.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, runs: 3, unit: 'user' };
+      const deployment = { model: 'base.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, runs: 3, unit: 'user' };
       for (const name of ['epsilon', 'delta', 'numRecordsPublic', 'runs', 'unit']) {
-        await expect('InvalidArgument', `${name} is missing`, device.plan({ ...life, [name]: undefined }));
+        await expect('InvalidArgument', `${name} is missing`, device.plan({ ...deployment, [name]: undefined }));
       }
-      const users = device.plan({ ...life, unit: 'users' });
+      const users = device.plan({ ...deployment, unit: 'users' });
       await expect('InvalidArgument', `unit is "users"; allowed are the names`, users);
       const anna = { user: 'anna', item: 'tea-mint' };
       for (const event of [null, anna, { ...anna, time: 1, price: 2 }]) {
@@ -263,29 +263,29 @@ def check_progress_that_throws(browser):
     check("out.wisp," not in told["files"], f"a run that was ended by onProgress made its output: {told}")
 
 
-def check_life(browser):
+def check_deployment(browser):
     """A plan is made once and found later, another one is refused, and one of its sessions serves a model."""
     told = browser.value("""
       const { Device } = await import('./wisp/device.js');
-      const device = await Device.open('test-life');
+      const device = await Device.open('test-deployment');
       await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
       await device.appendEvents(Array.from({ length: 600 }, (_, i) => (
         { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i })));
-      const life = { model: 'base.wisp', output: 'mine.wisp', epsilon: 4, delta: 1e-3, numRecordsPublic: 60, runs: 3,
+      const deployment = { model: 'base.wisp', output: 'mine.wisp', epsilon: 4, delta: 1e-3, numRecordsPublic: 60, runs: 3,
                      unit: 'user', stepsPerRun: 2 };
       const plans = [];
-      for (let i = 0; i < 2; ++i) plans.push((await device.plan(life)).wasThere);
-      const refused = await device.plan({ ...life, runs: 2 }).catch((error) => `${error.kind}: ${error.message}`);
-      const night = await device.night({ model: 'base.wisp', output: 'mine.wisp' });
+      for (let i = 0; i < 2; ++i) plans.push((await device.plan(deployment)).wasThere);
+      const refused = await device.plan({ ...deployment, runs: 2 }).catch((error) => `${error.kind}: ${error.message}`);
+      const run = await device.run({ model: 'base.wisp', output: 'mine.wisp' });
       const list = await device.recommend({ model: 'mine.wisp', user: 'guest-1', count: 5 });
-      plans.push((await device.plan(life)).wasThere);
+      plans.push((await device.plan(deployment)).wasThere);
       await device.close();
-      await Device.delete('test-life');
-      return { plans, refused, steps: night.steps, left: night.runsLeft, list: list.length };""")
-    check(told["plans"] == [0, 1, 1], f"the plan of a life: {told}")
+      await Device.delete('test-deployment');
+      return { plans, refused, steps: run.steps, left: run.runsLeft, list: list.length };""")
+    check(told["plans"] == [0, 1, 1], f"the plan of a deployment: {told}")
     check(told["refused"].startswith("PrivacyRefused: "), f"another plan: {told}")
-    check("the number of nights is 3, asked for is 2" in told["refused"], f"another plan: {told}")
-    check((told["steps"], told["left"], told["list"]) == (2, 2, 5), f"a night: {told}")
+    check("the number of runs is 3, asked for is 2" in told["refused"], f"another plan: {told}")
+    check((told["steps"], told["left"], told["list"]) == (2, 2, 5), f"a run: {told}")
 
 
 def check_full(browser):
@@ -358,7 +358,7 @@ def main():
         check_sets_and_crafted_models(browser)
         check_device(browser)
         check_progress_that_throws(browser)
-        check_life(browser)
+        check_deployment(browser)
         check_full(browser)
         check_busy(browser)
         browser.check_console()

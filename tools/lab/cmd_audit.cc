@@ -244,7 +244,7 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
 
 Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   DecodingAuditOptions o{.num_items = a.items,
-                         .draws = a.draws,
+                         .samples = a.samples,
                          .lambda = a.lambda,
                          .clip = a.clip,
                          .temperature = a.temperature,
@@ -272,7 +272,7 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"mode", mode},
                     {"models", r.models},
-                    {"draws", o.draws},
+                    {"samples", o.samples},
                     {"items", o.num_items},
                     {"claimed", Figure(r.claimed)},
                     {"exact", Figure(r.exact)},
@@ -282,7 +282,7 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
                     {"sampled", Figure(r.sampled)},
                     {"refuted", r.refuted}}));
   } else {
-    PrintText("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws,
+    PrintText("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.samples,
               o.num_items, static_cast<unsigned long long>(r.models));
     const auto up = [](double epsilon) { return privacy::EpsilonText(epsilon, 5); };
     PrintText("  claimed epsilon %8s                  exact %8s\n", up(r.claimed).c_str(), up(r.exact).c_str());

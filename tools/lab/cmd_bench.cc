@@ -80,10 +80,10 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
       RecordFlops(pair->problem().architecture, static_cast<double>(length)) * static_cast<double>(records.size());
   std::vector<double> percents;
   double peak = 0;
-  const bool has_roof = pair->device().is_processor();
+  const bool has_roofline = pair->device().is_processor();
   for (uint32_t i = 0; i < a.repeats; ++i) {
     WISP_RETURN_IF_ERROR(pair->Sample());
-    if (!has_roof) continue;
+    if (!has_roofline) continue;
     const double roof = Peak(pair->ordinary().workers());
     peak = std::max(peak, roof);
     percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roof);
@@ -100,7 +100,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
                         {"ordinary_bytes", bytes[0]},
                         {"private_bytes", bytes[1]},
                         {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
-  if (has_roof) {
+  if (has_roofline) {
     result["training"].update({{"fma_peak_gflops", peak},
                                {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
                                {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}});
@@ -164,7 +164,7 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
     PrintText("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(),
               j["shape"].get<std::string>().c_str(), us["median"].get<double>(), us["quartiles"][0].get<double>(),
               us["quartiles"][1].get<double>(), j["gflops"].get<double>(), j["gb_per_s"].get<double>(),
-              j["percent_of_roof"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
+              j["percent_of_roofline"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
   }
   return OkStatus();
 }
@@ -196,7 +196,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
     return InvalidArgument("--repeats, --batch and --length must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   if (a.what == "ops") return PrintOps(a, format);
-  if (a.what == "roof") return BenchRoof(a, format);
+  if (a.what == "roof") return BenchRoofline(a, format);
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));

@@ -79,7 +79,7 @@ class LabCommandLine final : public ProgramCommands {
     decoding->add_option("--mode", a.mode, "mixed (with the uniform, or with --mixing) or anchored")
         ->capture_default_str();
     decoding->add_option("--items", a.items, "Size of the support, up to 6")->capture_default_str();
-    decoding->add_option("--draws", a.draws, "Distinct items sampled")->capture_default_str();
+    decoding->add_option("--samples", a.samples, "Distinct items sampled")->capture_default_str();
     decoding->add_option("--lambda", a.lambda, "Share of the private model in a mixture")->capture_default_str();
     decoding->add_option("--mixing", a.mixing,
                          "Mixed: public probabilities of the items, separated by commas; default: all the same");
@@ -140,7 +140,7 @@ class LabCommandLine final : public ProgramCommands {
         "perplexity",
         "Measure the perplexity of private token sampling against epsilon, on texts that the model did not learn "
         "from.\n"
-        "  wisp-lab perplexity --model tuned.wisp --base gpt2.wisp --texts dev.txt --draws 100");
+        "  wisp-lab perplexity --model tuned.wisp --base gpt2.wisp --texts dev.txt --samples 100");
     c->add_option("--model", perplexity_.model, "The decoder to sample from")->required();
     c->add_option("--adapter", perplexity_.adapter, "An adapter that was trained with it");
     c->add_option("--base", perplexity_.base, "The unchanged public decoder")->required();
@@ -151,7 +151,7 @@ class LabCommandLine final : public ProgramCommands {
     c->add_option("--max-length", perplexity_.max_length,
                   "Tokens that are read of each text; 0: as many positions as both models have");
     AddRepeated(c, "--epsilon", perplexity_.epsilons, "Target; may be given several times")->capture_default_str();
-    c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon pays for")
+    c->add_option("--samples", perplexity_.samples, "Tokens that each epsilon pays for")
         ->check(Within(uint64_t{1}, uint64_t{1} << 40))
         ->capture_default_str();
     c->add_option("--delta", perplexity_.delta, "Delta of composition by PLD")->capture_default_str();

@@ -24,7 +24,7 @@ struct AuditArguments {
   // Arguments of the audit of decoding.
   std::string mode = "mixed", mixing;
   double lambda = 0.1, clip = 1, temperature = 1;
-  uint32_t items = 4, draws = 1;
+  uint32_t items = 4, samples = 1;
 };
 
 struct BenchArguments {
@@ -50,7 +50,7 @@ struct FieldsArguments {};
 struct PerplexityArguments {
   std::string model, adapter, base, texts, record = "line";
   std::vector<double> epsilons = {1, 2, 4, 8, 16, 32, 64};
-  uint64_t draws = 100;  // tokens that each epsilon pays for
+  uint64_t samples = 100;  // tokens that each epsilon pays for
   double delta = 1e-6, temperature = 1;
   uint32_t max_length = 0;  // tokens that are read of each text; 0: the positions of the models
 };

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "runtime/decoding/decoding_quality.h"
-#include "runtime/decoding/draw_cost.h"
+#include "runtime/decoding/sample_cost.h"
 #include "runtime/inference/session.h"
 #include "runtime/inference/texts.h"
 #include "runtime/privacy/accounting/calibration.h"
@@ -29,27 +29,27 @@ struct Row {
 
 struct PerplexityTarget {
   double epsilon, delta;
-  uint64_t draws;
+  uint64_t samples;
 };
 
 Result<ItemLaw> MixedLawFor(const PerplexityTarget& t, bool pld, uint64_t support, double temperature) {
   ItemLaw law{.mode = DecodingMode::kUniform, .temperature = temperature};
   if (!pld) {
-    WISP_ASSIGN_OR_RETURN(law.lambda, LambdaForEpsilon(t.epsilon, t.draws, support));
+    WISP_ASSIGN_OR_RETURN(law.lambda, LambdaForEpsilon(t.epsilon, t.samples, support));
     return law;
   }
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(t.epsilon, t.delta));
   WISP_ASSIGN_OR_RETURN(const auto c,
-                        privacy::CalibrateResponse({.target = target, .draws = t.draws}, {.support = support}));
+                        privacy::CalibrateResponse({.target = target, .samples = t.samples}, {.support = support}));
   law.lambda = c.mechanism.lambda();
   return law;
 }
 
 Result<ItemLaw> AnchoredLawFor(const PerplexityTarget& t, bool pld, double temperature) {
-  double range = t.epsilon / static_cast<double>(t.draws);
+  double range = t.epsilon / static_cast<double>(t.samples);
   if (pld) {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(t.epsilon, t.delta));
-    WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateBoundedRange({.target = target, .draws = t.draws}));
+    WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateBoundedRange({.target = target, .samples = t.samples}));
     range = c.mechanism.range();
   }
   WISP_ASSIGN_OR_RETURN(const double clip, ClipForRange(range, temperature));
@@ -62,7 +62,7 @@ Result<std::vector<Row>> RowsOf(const PerplexityArguments& a, uint64_t support) 
                            {.mode = "base", .composition = nullptr, .law = plain, .of_base = true}};
   for (const double epsilon : a.epsilons) {
     WISP_RETURN_IF_ERROR(privacy::CheckTarget(epsilon));
-    const PerplexityTarget target{epsilon, a.delta, a.draws};
+    const PerplexityTarget target{epsilon, a.delta, a.samples};
     for (const bool pld : {false, true}) {
       const char* composition = pld ? "pld" : "pure";
       WISP_ASSIGN_OR_RETURN(const ItemLaw mixed, MixedLawFor(target, pld, support, a.temperature));
@@ -108,9 +108,9 @@ void PrintRows(const PerplexityArguments& a, const std::vector<Row>& rows) {
   PrintText("perplexity of %llu tokens: the model %.2f, the base %.2f\n",
             static_cast<unsigned long long>(rows[0].perplexity.count()), rows[0].perplexity.Value(),
             rows[1].perplexity.Value());
-  PrintText("for %llu tokens drawn; pure: at delta 0; PLD: at delta %g\n%10s %14s %14s %14s %14s\n",
-            static_cast<unsigned long long>(a.draws), a.delta, "epsilon", "mixed, pure", "mixed, PLD", "anchored, pure",
-            "anchored, PLD");
+  PrintText("for %llu tokens sampled; pure: at delta 0; PLD: at delta %g\n%10s %14s %14s %14s %14s\n",
+            static_cast<unsigned long long>(a.samples), a.delta, "epsilon", "mixed, pure", "mixed, PLD",
+            "anchored, pure", "anchored, PLD");
   for (size_t i = 2; i < rows.size(); i += 4) {
     PrintText("%10g %14.2f %14.2f %14.2f %14.2f\n", rows[i].epsilon, rows[i].perplexity.Value(),
               rows[i + 2].perplexity.Value(), rows[i + 1].perplexity.Value(), rows[i + 3].perplexity.Value());
@@ -149,7 +149,8 @@ Status MeasurePerplexity(const PerplexityArguments& a, OutputFormat format) {
     PrintRows(a, rows);
     return OkStatus();
   }
-  Json j = {{"tokens", rows[0].perplexity.count()}, {"draws", a.draws}, {"delta", a.delta}, {"laws", Json::array()}};
+  Json j = {
+      {"tokens", rows[0].perplexity.count()}, {"samples", a.samples}, {"delta", a.delta}, {"laws", Json::array()}};
   for (const Row& row : rows) j["laws"].push_back(JsonOf(row));
   j["not_private"] = AllOf(j);
   PrintJson(j, kOneLine);

@@ -67,8 +67,8 @@ Status TrainingAudit::Initialise(uint32_t num_items) {
   auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(recipe_.architecture, recipe_.initialisation, random, weights_);
   if (base_) {
-    std::vector<float> widened;
-    const std::span<const float> of_base = base_->AllWeights(widened);
+    std::vector<float> dequantised;
+    const std::span<const float> of_base = base_->AllWeights(dequantised);
     std::copy(of_base.begin(), of_base.end(), weights_.begin());
   }
   ChooseRows();

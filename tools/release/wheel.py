@@ -15,7 +15,7 @@ FOLDERS = (
     "ports/cpp",
     "ports/cmake",
     "ports/python",
-    "tools/exchange",
+    "tools/convert",
     "tools/wisp",
 )
 FILES = ("CMakeLists.txt", "LICENSE", "NOTICE.md")

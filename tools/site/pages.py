@@ -30,7 +30,7 @@ LANGUAGES = {
 REFERENCE = (
     ("wisp.h", "reference/wisp.h.md"),
     ("wisp_embed.h", "reference/wisp_embed.h.md"),
-    ("wisp_life.h", "reference/wisp_life.h.md"),
+    ("wisp_deployment.h", "reference/wisp_deployment.h.md"),
     ("wisp_text.h", "reference/wisp_text.h.md"),
     ("wisp.hpp", "reference/wisp.hpp.md"),
 )

@@ -59,8 +59,8 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
       static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
-  std::vector<float> widened;
-  const double accuracy = Accuracy(graph, opened.file.AllWeights(widened).data(), records, opened.input(), workers);
+  std::vector<float> dequantised;
+  const double accuracy = Accuracy(graph, opened.file.AllWeights(dequantised).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
     Json j = {{"accuracy", accuracy},
               {"records", records.size()},

@@ -10,8 +10,8 @@
 #include "runtime/core/text.h"
 #include "runtime/model/lists_of.h"
 #include "runtime/model/model_file.h"
-#include "tools/exchange/hugging_face/config.h"
-#include "tools/exchange/torch_names.h"
+#include "tools/convert/hugging_face/config.h"
+#include "tools/convert/torch_names.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
@@ -23,7 +23,7 @@
 namespace wisp::tools {
 namespace {
 
-using exchange::SafeTensorsFile;
+using convert::SafeTensorsFile;
 
 // Keys of __metadata__. Its values are texts only, so that lists and objects are stored as JSON in a text.
 constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys",
@@ -38,7 +38,7 @@ Result<nlohmann::json> MetadataJson(const std::string& path, const SafeTensorsFi
   if (found == file.metadata().end()) return nlohmann::json();
   nlohmann::json json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded())
-    return InvalidData(path, ": __metadata__ '", key, "' is ", exchange::Shown(found->second), ", which is not JSON");
+    return InvalidData(path, ": __metadata__ '", key, "' is ", convert::Shown(found->second), ", which is not JSON");
   return json;
 }
 
@@ -76,7 +76,7 @@ uint32_t InnerWidth(const Architecture& a) { return a.blocks.empty() ? 0 : a.blo
 // --config may leave out what the shapes tell. If it says it nevertheless, the tensors must agree.
 Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTensorsFile& file) {
   WISP_ASSIGN_OR_RETURN(const Description description, ReadDescription(a, file));
-  WISP_ASSIGN_OR_RETURN(const UniformArchitecture shapes, exchange::ArchitectureOfShapes(a.in, file));
+  WISP_ASSIGN_OR_RETURN(const UniformArchitecture shapes, convert::ArchitectureOfShapes(a.in, file));
   Architecture architecture;
   JsonSection section(description.where, description.json);
   ReadArchitecture(section, shapes, architecture);
@@ -185,7 +185,7 @@ Result<std::vector<int32_t>> MetadataItems(const std::string& path, const SafeTe
   const auto found = file.metadata().find(key);
   ItemsOf list(num_items);
   if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.items);
-  return InvalidData(path, ": __metadata__ '", key, "' is ", exchange::Shown(found->second),
+  return InvalidData(path, ": __metadata__ '", key, "' is ", convert::Shown(found->second),
                      "; allowed is a list of items, which are 0 to ", num_items - 1, ", each once, ascending");
 }
 
@@ -238,7 +238,7 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
     const size_t number = at + kWord.size();
     if (number == text.size() || text[number] < '0' || text[number] > '9') continue;
     const size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
-    return exchange::Shown(text.substr(begin, text.find('\n', at) - begin));
+    return convert::Shown(text.substr(begin, text.find('\n', at) - begin));
   }
   return "";
 }
@@ -252,7 +252,7 @@ Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
 
 // People may give a single file of a Hugging Face folder instead of the folder.
 Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
-  const Status status = exchange::CheckIsRecommender(path, file);
+  const Status status = convert::CheckIsRecommender(path, file);
   std::error_code none;
   if (status.ok() || !std::filesystem::exists(FolderOf(path) + "/config.json", none)) return status;
   return InvalidData(path, ": it lies beside a config.json, as in a folder of Hugging Face: give the folder '",
@@ -262,16 +262,16 @@ Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
 // Reads our own layout, or one of the supported foreign layouts.
 Status ReadRecommender(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents,
                        std::vector<float>& weights) {
-  if (const auto layout = exchange::SasrecLayoutOf(file)) {
+  if (const auto layout = convert::SasrecLayoutOf(file)) {
     WISP_RETURN_IF_ERROR(ReadSasrec(a, file, *layout, contents, weights));
     WISP_RETURN_IF_ERROR(ReadItems(a, file, contents));
     if (contents.item_keys.empty()) contents.item_keys = NumbersFromOne(contents.architecture.num_items);
     return OkStatus();
   }
-  WISP_RETURN_IF_ERROR(exchange::RefuseOtherRecommenders(a.in, file));
+  WISP_RETURN_IF_ERROR(convert::RefuseOtherRecommenders(a.in, file));
   WISP_RETURN_IF_ERROR(CheckIsNoFolder(a.in, file));
   WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
-  WISP_ASSIGN_OR_RETURN(weights, exchange::ReadWeights(a.in, file, contents.architecture));
+  WISP_ASSIGN_OR_RETURN(weights, convert::ReadWeights(a.in, file, contents.architecture));
   return ReadItems(a, file, contents);
 }
 
@@ -328,7 +328,7 @@ Status CheckHasOwnNames(const std::string& path, const ModelFile& model) {
   if (!model.is_classifier() && head != HeadKind::kEmbedding) return OkStatus();
   return InvalidArgument(path, ": is ", model.is_classifier() ? "a classifier" : "an encoder of texts",
                          ", which is written by the names of Hugging Face: give --family, allowed are ",
-                         exchange::hugging_face::FamiliesFor(head));
+                         convert::hugging_face::FamiliesFor(head));
 }
 
 }  // namespace
@@ -390,15 +390,15 @@ Status Export(const ExportArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kTensors, {"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(CheckHasOwnNames(a.model, model));
-  std::vector<float> widened;
-  const std::span<const float> weights = model.AllWeights(widened);
-  std::vector<exchange::TensorToWrite> tensors;
+  std::vector<float> dequantised;
+  const std::span<const float> weights = model.AllWeights(dequantised);
+  std::vector<convert::TensorToWrite> tensors;
   for (const ParameterSpec& p : model.parameters()) {
-    tensors.push_back({.name = exchange::TorchName(p.name),
-                       .shape = exchange::TorchShape(p),
+    tensors.push_back({.name = convert::TorchName(p.name),
+                       .shape = convert::TorchShape(p),
                        .values = weights.subspan(p.offset, p.size())});
   }
-  WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(a.out, tensors, Metadata(model)));
+  WISP_RETURN_IF_ERROR(convert::WriteSafeTensors(a.out, tensors, Metadata(model)));
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}}));
   } else {

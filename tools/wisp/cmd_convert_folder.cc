@@ -1,5 +1,5 @@
 // Implements `wisp convert FOLDER`: converts a model of Hugging Face to one of ours (docs/convert.md).
-// tools/exchange/hugging_face decides which models it can read; this file writes them, with a report on each tensor.
+// tools/convert/hugging_face decides which models it can read; this file writes them, with a report on each tensor.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -9,8 +9,8 @@
 #include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 #include "runtime/text/tokenizer.h"
-#include "tools/exchange/hugging_face/tensors.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/hugging_face/tensors.h"
+#include "tools/convert/tokenizer_json.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
 #include "tools/wisp/output.h"
@@ -20,7 +20,7 @@
 namespace wisp::tools {
 namespace {
 
-namespace hf = exchange::hugging_face;
+namespace hf = convert::hugging_face;
 Status CheckArguments(const ConvertArguments& a) {
   for (const auto& [name, value] : {std::pair{"--config", a.config}, std::pair{"--item-keys", a.item_keys},
                                     std::pair{"--item-names", a.item_names}}) {
@@ -62,7 +62,7 @@ Json OfTensor(const hf::FoundTensor& found) {
   return {{"file", *found.file},
           {"name", found.tensor->name},
           {"shape", found.tensor->shape},
-          {"type", exchange::TypeName(found.tensor->type)}};
+          {"type", convert::TypeName(found.tensor->type)}};
 }
 
 // Makes an entry for each tensor that was used. The hash covers the whole parameter as it lies in the model file.
@@ -97,15 +97,15 @@ Json LeftOutTensors(const hf::Matching& matching) {
 }
 
 // Reports which token has which meaning, and which files say so.
-Json SpecialTokens(const exchange::TokenizerReport& tokenizer) {
+Json SpecialTokens(const convert::TokenizerReport& tokenizer) {
   Json list = Json::array();
-  for (const exchange::FoundToken& token : tokenizer.tokens)
+  for (const convert::FoundToken& token : tokenizer.tokens)
     list.push_back({{"meaning", token.meaning}, {"id", token.id}, {"text", token.text}, {"from", token.from}});
   return list;
 }
 
 Status WriteReport(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching,
-                   const exchange::TokenizerReport& tokenizer, std::span<const float> weights) {
+                   const convert::TokenizerReport& tokenizer, std::span<const float> weights) {
   const Json report = {{"folder", a.in},
                        {"model", a.out},
                        {"model_class", d.model_class},
@@ -131,7 +131,7 @@ std::string LeftOutInWords(const hf::Matching& matching) {
     said.push_back(&one.reason);
     const auto count = std::count_if(matching.left_out.begin(), matching.left_out.end(),
                                      [&](const hf::LeftOut& other) { return other.reason == one.reason; });
-    text += "left out: " + exchange::Shown(one.tensor.tensor->name) +
+    text += "left out: " + convert::Shown(one.tensor.tensor->name) +
             (count > 1 ? " and " + std::to_string(count - 1) + " more" : "") + ": " + one.reason + "\n";
   }
   return text;
@@ -162,7 +162,7 @@ std::string ArchitectureInWords(const Architecture& a, Json json) {
 }
 
 void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching,
-           const exchange::TokenizerReport& tokenizer, OutputFormat format) {
+           const convert::TokenizerReport& tokenizer, OutputFormat format) {
   for (const std::string& note : d.notes) Warn(note);
   const Json architecture = WriteArchitecture(d.architecture);
   if (format == OutputFormat::kJson) {
@@ -184,23 +184,23 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
             OneLine(a.out).c_str(), d.model_class.c_str(), d.architecture.num_items,
             static_cast<unsigned long long>(NumWeights(matching)), NumUsed(matching), DatasetOf(a).c_str(),
             LeftOutInWords(matching).c_str());
-  for (const exchange::FoundToken& token : tokenizer.tokens)
-    PrintText("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, exchange::Shown(token.text).c_str(),
+  for (const convert::FoundToken& token : tokenizer.tokens)
+    PrintText("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, convert::Shown(token.text).c_str(),
               token.from.c_str());
   PrintText("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
 }
 
 // Returns an empty image if the folder has no tokenizer, or if none is wanted.
 Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, const hf::Folder& folder,
-                                                 uint32_t num_items, exchange::TokenizerReport& report) {
+                                                 uint32_t num_items, convert::TokenizerReport& report) {
   if (a.no_tokenizer) return std::vector<std::byte>();
   const std::string path = folder.tokenizer_folder();
-  if (!exchange::HasTokenizer(path)) {
+  if (!convert::HasTokenizer(path)) {
     std::fprintf(stderr, "wisp: %s has no tokenizer (tokenizer.json, vocab.txt or vocab.json): texts come as ids\n",
                  OneLine(a.in).c_str());
     return std::vector<std::byte>();
   }
-  Result<std::vector<std::byte>> image = exchange::TokenizerImageOfFolder(path, &report, folder.lower_case());
+  Result<std::vector<std::byte>> image = convert::TokenizerImageOfFolder(path, &report, folder.lower_case());
   if (!image.ok())
     return Status(image.status().code(), image.status().message() + "; --no-tokenizer converts without it");
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open(a.in, *image));
@@ -228,7 +228,7 @@ Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
   ModelContents contents;
   contents.architecture = d.architecture;
   contents.weights = weights.values();
-  exchange::TokenizerReport tokenizer;
+  convert::TokenizerReport tokenizer;
   WISP_ASSIGN_OR_RETURN(contents.tokenizer, TokenizerOfFolder(a, folder, d.architecture.num_items, tokenizer));
   d.notes.insert(d.notes.end(), tokenizer.notes.begin(), tokenizer.notes.end());
   if (tokenizer.max_length > 0 && tokenizer.max_length < d.architecture.max_length && folder.sentence_length() == 0)

@@ -1,4 +1,4 @@
-// Implements `wisp convert` for a SASRec that another program wrote (tools/exchange/foreign_sasrec.h). --config gives
+// Implements `wisp convert` for a SASRec that another program wrote (tools/convert/foreign_sasrec.h). --config gives
 // what its tensors do not tell.
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -16,8 +16,8 @@ constexpr std::pair<const char*, NormPlacement> kSasrecPlacements[] = {{"pre", N
 constexpr std::pair<const char*, ActivationKind> kSasrecActivations[] = {
     {"gelu", ActivationKind::kGelu}, {"relu", ActivationKind::kRelu}, {"silu", ActivationKind::kSilu}};
 
-Result<exchange::SasrecChoices> ReadChoices(const std::string& config) {
-  exchange::SasrecChoices choices;
+Result<convert::SasrecChoices> ReadChoices(const std::string& config) {
+  convert::SasrecChoices choices;
   if (config.empty()) return choices;
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(config));
   JsonSection section(config + ":", json);
@@ -37,12 +37,12 @@ Result<exchange::SasrecChoices> ReadChoices(const std::string& config) {
 
 }  // namespace
 
-Status ReadSasrec(const ConvertArguments& a, const exchange::SafeTensorsFile& file, exchange::SasrecLayout layout,
+Status ReadSasrec(const ConvertArguments& a, const convert::SafeTensorsFile& file, convert::SasrecLayout layout,
                   ModelContents& contents, std::vector<float>& weights) {
-  WISP_ASSIGN_OR_RETURN(const exchange::SasrecChoices choices, ReadChoices(a.config));
-  WISP_ASSIGN_OR_RETURN(contents.architecture, exchange::SasrecArchitecture(a.in, file, layout, choices));
-  WISP_ASSIGN_OR_RETURN(weights, exchange::SasrecWeights(a.in, file, layout, contents.architecture));
-  if (layout == exchange::SasrecLayout::kPmixer) {
+  WISP_ASSIGN_OR_RETURN(const convert::SasrecChoices choices, ReadChoices(a.config));
+  WISP_ASSIGN_OR_RETURN(contents.architecture, convert::SasrecArchitecture(a.in, file, layout, choices));
+  WISP_ASSIGN_OR_RETURN(weights, convert::SasrecWeights(a.in, file, layout, contents.architecture));
+  if (layout == convert::SasrecLayout::kPmixer) {
     std::fprintf(
         stderr,
         "wisp: %s is of SASRec.pytorch, which attends to the padding before a history shorter than %u: lists of "

@@ -7,8 +7,8 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
-#include "tools/exchange/hugging_face/config.h"
-#include "tools/exchange/hugging_face/export.h"
+#include "tools/convert/hugging_face/config.h"
+#include "tools/convert/hugging_face/export.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
 #include "tools/wisp/output.h"
@@ -17,7 +17,7 @@
 namespace wisp::tools {
 namespace {
 
-namespace hf = exchange::hugging_face;
+namespace hf = convert::hugging_face;
 
 bool IsTensorsFile(const std::string& path) { return path.ends_with(".safetensors"); }
 
@@ -57,9 +57,9 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   const std::vector<std::string> names =
       model.is_classifier() ? model.classifier().class_names : std::vector<std::string>();
   WISP_ASSIGN_OR_RETURN(const hf::TextFiles texts, hf::ExportTexts(a.model, *family, architecture, names));
-  std::vector<float> widened;
+  std::vector<float> dequantised;
   WISP_ASSIGN_OR_RETURN(const hf::ExportedTensors out,
-                        hf::ExportTensors(a.model, *family, architecture, model.AllWeights(widened)));
+                        hf::ExportTensors(a.model, *family, architecture, model.AllWeights(dequantised)));
   const bool alone = IsTensorsFile(a.out);
   if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
   const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
@@ -74,7 +74,7 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
     WISP_ASSIGN_OR_RETURN(FileReplacement file, Prepare(path, text));
     prepared.push_back(std::move(file));
   }
-  WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
+  WISP_RETURN_IF_ERROR(convert::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
   for (FileReplacement& file : prepared) WISP_RETURN_IF_ERROR(file.Commit());
   SayWhatIsLost(model);
   if (format == OutputFormat::kJson) {

@@ -95,8 +95,8 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto session,
                         Session::Create(std::move(file), {.backend = BackendOf(a.backend),
                                                           .num_threads = threads,
-                                                          .kept = a.cache == "f16" ? kernels::KeptType::kHalf
-                                                                                   : kernels::KeptType::kFloat}));
+                                                          .kept = a.cache == "f16" ? kernels::CacheType::kHalf
+                                                                                   : kernels::CacheType::kFloat}));
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
   if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
   if (!a.prompts.empty()) return GenerateAll(a, *session, tokenizer, format);

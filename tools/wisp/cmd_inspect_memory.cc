@@ -28,7 +28,7 @@ Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
           {"scores", m.scores},
           {"names", names},
           {"total", m.total() + names},
-          {"for_a_newcomer", m.newcomer}};
+          {"for_a_cold_start", m.cold_start}};
 }
 
 Json OnDeviceJson(const InferenceMemory& m, const OpenedDevice& device) {

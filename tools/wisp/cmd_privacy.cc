@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "runtime/decoding/draw_cost.h"
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_cost.h"
+#include "runtime/decoding/sample_law.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"
@@ -33,35 +33,35 @@ privacy::PublicMixture MixtureOf(const PrivacyArguments& a) {
   return {.min_probability = LeastOfMixture(*a.mixing_floor, a.support)};
 }
 
-Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
+Result<privacy::Mechanism> CalibratedSamples(const PrivacyArguments& a) {
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
-  const privacy::DrawRequest request{.target = target, .draws = a.steps};
+  const privacy::SampleRequest request{.target = target, .samples = a.steps};
   WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, MixtureOf(a))
                                                     : privacy::CalibrateBoundedRange(request));
   return c.mechanism;
 }
 
 // With a support the mechanism is mixing, with contexts it is aggregation, and otherwise it is anchored.
-Result<privacy::Mechanism> DrawsOf(const PrivacyArguments& a, uint64_t draws) {
+Result<privacy::Mechanism> SamplesOf(const PrivacyArguments& a, uint64_t samples) {
   if (a.support > 0 && a.mixing_floor) {
     return privacy::Mechanism::NonUniformResponse(
-        {.min_probability = MixtureOf(a).min_probability, .lambda = a.lambda, .count = draws});
+        {.min_probability = MixtureOf(a).min_probability, .lambda = a.lambda, .count = samples});
   }
   if (a.support > 0)
-    return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = draws});
-  const DrawCost cost = a.contexts > 0
-                            ? AggregateDrawCost({.clip = a.clip, .temperature = a.temperature, .contexts = a.contexts})
-                            : AnchoredDrawCost(a.clip, a.temperature, 2);
-  return ToMechanism(cost, draws, privacy::Adjacency::kAddRemove);
+    return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = samples});
+  const SampleCost cost =
+      a.contexts > 0 ? AggregateSampleCost({.clip = a.clip, .temperature = a.temperature, .contexts = a.contexts})
+                     : AnchoredSampleCost(a.clip, a.temperature, 2);
+  return ToMechanism(cost, samples, privacy::Adjacency::kAddRemove);
 }
 
 // Finds the most samples that the target pays for, by doubling and bisection: more samples never cost less.
-Result<privacy::Mechanism> MostDraws(const PrivacyArguments& a, const privacy::Delta& delta) {
+Result<privacy::Mechanism> MostSamples(const PrivacyArguments& a, const privacy::Delta& delta) {
   constexpr uint64_t kMost = uint64_t{1} << 30;
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
-  const auto fits = [&](uint64_t draws) -> Result<bool> {
-    WISP_ASSIGN_OR_RETURN(const auto mechanism, DrawsOf(a, draws));
+  const auto fits = [&](uint64_t samples) -> Result<bool> {
+    WISP_ASSIGN_OR_RETURN(const auto mechanism, SamplesOf(a, samples));
     WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(std::span(&mechanism, 1), delta));
     return stated.epsilon <= a.epsilon;
   };
@@ -72,57 +72,57 @@ Result<privacy::Mechanism> MostDraws(const PrivacyArguments& a, const privacy::D
     low = std::exchange(high, 2 * high);
   }
   if (low == 0)
-    return PrivacyRefused("one draw costs more than epsilon ", a.epsilon, " at delta ", privacy::DoubleText(a.delta));
+    return PrivacyRefused("one sample costs more than epsilon ", a.epsilon, " at delta ", privacy::DoubleText(a.delta));
   while (high - low > 1 && low < kMost) {
     const uint64_t middle = low + (high - low) / 2;
     WISP_ASSIGN_OR_RETURN(const bool more, fits(middle));
     (more ? low : high) = middle;
   }
-  return DrawsOf(a, low);
+  return SamplesOf(a, low);
 }
 
-Result<privacy::Mechanism> Draws(const PrivacyArguments& a, const privacy::Delta& delta) {
+Result<privacy::Mechanism> Samples(const PrivacyArguments& a, const privacy::Delta& delta) {
   if (a.mixing_floor && !(a.support > 0 && *a.mixing_floor >= kLeastMixingFloor && *a.mixing_floor <= 1))
     return InvalidArgument("--mixing-floor goes with --support and is 1e-4 to 1");
   if (a.contexts > 0 && a.support > 0) return InvalidArgument("--contexts goes with --clip, not with --support");
   if (!(a.temperature > 0 && std::isfinite(a.temperature)))
     return InvalidArgument("--temperature is ", a.temperature, ", allowed is a positive number");
-  if (a.calibrate && a.steps == 0) return InvalidArgument("--calibrate needs --draws");
-  if (a.calibrate) return CalibratedDraws(a);
+  if (a.calibrate && a.steps == 0) return InvalidArgument("--calibrate needs --samples");
+  if (a.calibrate) return CalibratedSamples(a);
   if ((a.support > 0) == (a.clip > 0))
-    return InvalidArgument("draws are described by --support and --lambda, or by --clip (and --temperature)");
-  if (a.steps > 0) return DrawsOf(a, a.steps);
-  if (a.epsilon > 0) return MostDraws(a, delta);
-  return InvalidArgument("--draws is needed, or --epsilon for the most draws that it pays for");
+    return InvalidArgument("samples are described by --support and --lambda, or by --clip (and --temperature)");
+  if (a.steps > 0) return SamplesOf(a, a.steps);
+  if (a.epsilon > 0) return MostSamples(a, delta);
+  return InvalidArgument("--samples is needed, or --epsilon for the most samples that it pays for");
 }
 
 // Returns the clip of calibrated samples that matches their range; otherwise the clip that was asked for.
-Result<double> ClipOf(const PrivacyArguments& a, const privacy::Mechanism& draws) {
+Result<double> ClipOf(const PrivacyArguments& a, const privacy::Mechanism& samples) {
   if (!a.calibrate) return a.clip;
-  if (a.contexts == 0) return privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
-  return AggregateClipForRange(draws.range(), {.temperature = a.temperature, .contexts = a.contexts});
+  if (a.contexts == 0) return privacy::ClipOfRange(samples.range() - kAnchoredRangeSlack, a.temperature);
+  return AggregateClipForRange(samples.range(), {.temperature = a.temperature, .contexts = a.contexts});
 }
 
 }  // namespace
 
 Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
-  WISP_ASSIGN_OR_RETURN(const auto draws, Draws(a, delta));
-  const std::vector spent = {draws};
+  WISP_ASSIGN_OR_RETURN(const auto samples, Samples(a, delta));
+  const std::vector spent = {samples};
   WISP_ASSIGN_OR_RETURN(const double pure, privacy::PureEpsilon(spent));
   WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
-  const bool mixed = draws.word() == "randomised_response";
-  double strength = draws.lambda();
+  const bool mixed = samples.word() == "randomised_response";
+  double strength = samples.lambda();
   if (!mixed) {
-    WISP_ASSIGN_OR_RETURN(strength, ClipOf(a, draws));
+    WISP_ASSIGN_OR_RETURN(strength, ClipOf(a, samples));
   }
   const char* mode = mixed ? (a.mixing_floor ? "mixed-with-base" : "mixed") : a.contexts > 0 ? "aggregate" : "anchored";
   if (format == OutputFormat::kJson) {
     Json j = {{"mode", mode}, {mixed ? "lambda" : "clip", strength}};
     if (mixed) j["random_share"] = 1 - strength;
-    j.update(Json({{"draws", draws.steps()},
-                   {"pure_per_draw", draws.PureEpsilonOfStep()},
+    j.update(Json({{"samples", samples.steps()},
+                   {"pure_per_sample", samples.PureEpsilonOfStep()},
                    {"pure", Figure(pure)},
                    {"pld", Figure(stated.epsilon)},
                    {"rdp", Figure(rdp)},
@@ -132,13 +132,13 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   }
   const std::string at = privacy::DoubleText(a.delta);
   PrintText(
-      "%s\n  %s %s\n  pure     epsilon %s   (delta 0, %s a draw)\n"
+      "%s\n  %s %s\n  pure     epsilon %s   (delta 0, %s a sample)\n"
       "  PLD      epsilon %s   (delta %s; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %s   "
       "(delta %s; an upper bound)\n",
-      draws.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(),
-      Up(draws.PureEpsilonOfStep()).c_str(), Up(stated.epsilon).c_str(), at.c_str(),
+      samples.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(),
+      Up(samples.PureEpsilonOfStep()).c_str(), Up(stated.epsilon).c_str(), at.c_str(),
       std::string(privacy::ToText(stated.accountant)).c_str(), Up(rdp).c_str(), at.c_str());
-  if (mixed) PrintText("  %.4g %% of the draws are random: the same for every model\n", 100 * (1 - strength));
+  if (mixed) PrintText("  %.4g %% of the samples are random: the same for every model\n", 100 * (1 - strength));
   return OkStatus();
 }
 

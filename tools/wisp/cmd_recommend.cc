@@ -16,7 +16,7 @@
 #include "tools/wisp/device.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/padded.h"
-#include "tools/wisp/private_draws.h"
+#include "tools/wisp/private_samples.h"
 #include "tools/wisp/recipe/near_names.h"
 
 namespace wisp::tools {
@@ -108,10 +108,11 @@ void SayWhyEmpty(const RecommendArguments& a, const ModelFile& model, size_t num
 }
 
 Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
-  const int given = (a.history.empty() ? 0 : 1) + (a.user.empty() ? 0 : 1) + (a.newcomer ? 1 : 0);
-  if (given > 1) return InvalidArgument("of --history, --user and --newcomer one is allowed, ", given, " were given");
-  if (given == 0) return InvalidArgument("--history, --user with --data, or --newcomer is needed");
-  if (a.newcomer) return std::vector<int32_t>();
+  const int given = (a.history.empty() ? 0 : 1) + (a.user.empty() ? 0 : 1) + (a.cold_start ? 1 : 0);
+  if (given > 1)
+    return InvalidArgument("of --history, --user and --user without history one is allowed, ", given, " were given");
+  if (given == 0) return InvalidArgument("--history, --user with --data, or --user without history is needed");
+  if (a.cold_start) return std::vector<int32_t>();
   if (!a.history.empty()) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--history", a.history));
     SayWhatIsUntrained(model, items, "--history names", kReadWithout);
@@ -127,7 +128,7 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
   }
   return InvalidArgument(
       a.data.path, ": there is no user '", a.user,
-      "' with items that the model knows; a person without any gets what is popular with --newcomer");
+      "' with items that the model knows; a person without any gets what is popular with --user without history");
 }
 
 Result<std::vector<int32_t>> CandidatesOf(const RecommendArguments& a, const ModelFile& model) {
@@ -164,7 +165,7 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
 class PrivateCommand {
  public:
   PrivateCommand(const RecommendArguments& arguments, Session& session)
-      : a_(arguments), p_(arguments.priv), session_(session), draws_(p_, arguments.model) {}
+      : a_(arguments), p_(arguments.priv), session_(session), samples_(p_, arguments.model) {}
 
   Status Run(OutputFormat format) {
     const ModelFile& model = session_.file();
@@ -174,10 +175,10 @@ class PrivateCommand {
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
-    draws_.SayIfRaised();
-    WISP_RETURN_IF_ERROR(draws_.Begin(recommender.setup()));
+    samples_.SayIfRaised();
+    WISP_RETURN_IF_ERROR(samples_.Begin(recommender.setup()));
     const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
-    if (!items.ok()) return draws_.InWords(items.status(), recommender.setup(), options.draws_per_charge);
+    if (!items.ok()) return samples_.InWords(items.status(), recommender.setup(), options.samples_per_charge);
     SayWhyEmpty(a_, model, items->size());
     return Print(recommender, *items, format);
   }
@@ -207,26 +208,26 @@ class PrivateCommand {
           o.mode, Choice<DecodingMode>("--mode", p_.mode,
                                        {{"mixed", DecodingMode::kUniform}, {"anchored", DecodingMode::kBaseAnchored}}));
     }
-    WISP_RETURN_IF_ERROR(draws_.Read(session_, o));
+    WISP_RETURN_IF_ERROR(samples_.Read(session_, o));
     // A short public list is cheap, so every sample is charged for the rest of it.
     const size_t listed = request.base_top > 0 ? request.base_top : request.candidates.size();
     if (listed > 0) o.charge_for = ChargeFor::kSupportLeft;
     o.largest_support = static_cast<uint32_t>(listed);
     const size_t most = std::min<size_t>(a_.count, listed > 0 ? listed : session_.architecture().num_items);
-    o.draws_per_charge = p_.block > 0 ? p_.block : static_cast<uint32_t>(std::max<size_t>(1, most));
-    if (!p_.lifetime) return o;
-    const bool block = p_.block > *p_.lifetime;
-    if (block || a_.count > *p_.lifetime) {
+    o.samples_per_charge = p_.block > 0 ? p_.block : static_cast<uint32_t>(std::max<size_t>(1, most));
+    if (!p_.planned_samples) return o;
+    const bool block = p_.block > *p_.planned_samples;
+    if (block || a_.count > *p_.planned_samples) {
       return InvalidArgument(
           (block ? "--block is " + std::to_string(p_.block) : "--count is " + std::to_string(a_.count)),
-          ", but --lifetime allows ", *p_.lifetime, " draws in all");
+          ", but --planned-samples allows ", *p_.planned_samples, " samples in all");
     }
     return o;
   }
 
   Status Print(const PrivateRecommender& r, const std::vector<int32_t>& items, OutputFormat format) const {
-    WISP_ASSIGN_OR_RETURN(const Json cost, draws_.CostJson(r.setup()));
-    draws_.WarnIfUnlimited(cost);
+    WISP_ASSIGN_OR_RETURN(const Json cost, samples_.CostJson(r.setup()));
+    samples_.WarnIfUnlimited(cost);
     Json j = {{"items", Json::array()}, {"privacy", cost}};
     for (int32_t item : items) j["items"].push_back(ItemJson(session_.file(), static_cast<size_t>(item)));
     if (format == OutputFormat::kJson) {
@@ -235,14 +236,14 @@ class PrivateCommand {
     }
     for (size_t i = 0; i < items.size(); ++i)
       PrintText("%2zu. %s\n", i + 1, OneLine(ShownItem(session_.file(), static_cast<size_t>(items[i]))).c_str());
-    draws_.PrintCost(cost, "draw", stdout);
+    samples_.PrintCost(cost, "sample", stdout);
     return OkStatus();
   }
 
   const RecommendArguments& a_;
-  const PrivateDrawArguments& p_;
+  const PrivateSampleArguments& p_;
   Session& session_;
-  PrivateDraws draws_;
+  PrivateSamples samples_;
 };
 
 }  // namespace

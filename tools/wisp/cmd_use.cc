@@ -11,7 +11,7 @@
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/life/check_options.h"
+#include "tools/wisp/deployment/check_options.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/padded.h"
 #include "tools/wisp/recipe/recipe_section.h"

@@ -30,7 +30,7 @@ class CommandLine final : public ProgramCommands {
     AddPrivacy();
     AddClassify(app_, chosen_, classify_);
     AddGenerate(app_, chosen_, generate_);
-    AddLife(app_, chosen_, life_);
+    AddDeployment(app_, chosen_, deployment_);
     CheckNumbers(app_);
   }
 
@@ -281,11 +281,11 @@ class CommandLine final : public ProgramCommands {
     CLI::App* c = privacy->add_subcommand(
         "decoding",
         "Compute the total cost of private samples, or, with --calibrate, the parameters that meet a target.\n"
-        "  wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6\n"
-        "  wisp privacy decoding --clip 0.5 --draws 100 --delta 1e-6\n"
-        "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6\n"
+        "  wisp privacy decoding --support 10000 --lambda 1e-4 --samples 100 --delta 1e-6\n"
+        "  wisp privacy decoding --clip 0.5 --samples 100 --delta 1e-6\n"
+        "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --samples 100 --delta 1e-6\n"
         "  wisp privacy decoding --clip 2 --contexts 16 --epsilon 8 --delta 1e-6");
-    c->add_option("--draws", privacy_.steps,
+    c->add_option("--samples", privacy_.steps,
                   "Number of samples (items or tokens) in the lifetime of the model; without it: the most that "
                   "--epsilon pays for");
     c->add_option("--delta", privacy_.delta, "Delta")->required();
@@ -314,7 +314,7 @@ class CommandLine final : public ProgramCommands {
   CompressArguments compress_;
   PrivacyArguments privacy_;
   ClassifyArguments classify_;
-  LifeCommandArguments life_;
+  DeploymentCommandArguments deployment_;
 };
 
 }  // namespace

@@ -78,14 +78,14 @@ struct EvaluateArguments {
 };
 
 // Arguments of `wisp recommend --private` and `wisp generate --private`.
-struct PrivateDrawArguments {
+struct PrivateSampleArguments {
   bool on = false;
   std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing",
                                            allow_large_delta, uncharged_tuning;
   std::optional<std::string> unit;
-  std::optional<double> lambda, clip, epsilon_per_draw, epsilon, delta, budget;
-  std::optional<uint64_t> lifetime, num_records_public;
-  bool lifetime_of_one = false;  // nobody asked for a lifetime, so it is that of this text alone
+  std::optional<double> lambda, clip, epsilon_per_sample, epsilon, delta, budget;
+  std::optional<uint64_t> planned_samples, num_records_public;
+  bool planned_of_one = false;  // nobody asked for a lifetime, so it is that of this text alone
   double temperature = 1, top_p = 1;
   uint32_t top_k = 0, block = 0;
   std::vector<std::string> public_datasets;
@@ -99,8 +99,8 @@ struct RecommendArguments {
   DataArguments data;
   DeviceArguments device;
   uint32_t count = 10, threads = 1;
-  bool allow_seen = false, exclude_seen = false, newcomer = false;
-  PrivateDrawArguments priv;
+  bool allow_seen = false, exclude_seen = false, cold_start = false;
+  PrivateSampleArguments priv;
 };
 
 struct MergeArguments {
@@ -200,14 +200,14 @@ struct GenerateArguments {
   std::optional<uint64_t> seed;
   bool verify = false;
   // Arguments of --private.
-  PrivateDrawArguments priv = {.block = 16};
+  PrivateSampleArguments priv = {.block = 16};
   std::string private_texts, context_before, context_after = "\n", public_text;
   uint32_t contexts = 0;
   double mixing_floor = 0.1;
 };
 
 // The deployment that `wisp plan` and `wisp personalise` act on.
-struct LifeArguments {
+struct DeploymentArguments {
   std::string model, ledger, dataset;
   AnchorArguments anchor;
   DataArguments data;
@@ -215,11 +215,11 @@ struct LifeArguments {
 };
 
 struct PlanArguments {
-  LifeArguments life;
-  std::string duration, every, judge = "private", trains_until;
+  DeploymentArguments deployment;
+  std::string duration, every, evaluation = "private", trains_until;
   std::optional<std::string> unit;
-  std::optional<double> delta, judging_share, learning_rate;
-  std::optional<uint32_t> judgings, expected_batch;
+  std::optional<double> delta, evaluation_share, learning_rate;
+  std::optional<uint32_t> evaluations, expected_batch;
   std::optional<uint64_t> steps;
   double epsilon = 0;
   uint32_t num_records_public = 0, num_records_at_start = 0, typical_events = 0, times_per_second = 1;
@@ -228,7 +228,7 @@ struct PlanArguments {
 };
 
 struct PersonaliseArguments {
-  LifeArguments life;
+  DeploymentArguments deployment;
   std::string out;
   DeviceArguments device;
   bool other_data = false, anew = false;

@@ -9,7 +9,7 @@
 #include "runtime/decoding/private_generator.h"
 #include "runtime/text/unicode.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/private_draws.h"
+#include "tools/wisp/private_samples.h"
 
 namespace wisp::tools {
 namespace {
@@ -19,7 +19,7 @@ Status CheckSampling(const GenerateArguments& a) {
   if (a.temperature == 0) {
     return PrivacyRefused(
         "--temperature 0 with --private: always the most likely token is arg-max, and the guarantee is that of random "
-        "draws; choose a temperature above 0");
+        "samples; choose a temperature above 0");
   }
   if (a.repetition_penalty != 1) {
     return PrivacyRefused(
@@ -27,7 +27,7 @@ Status CheckSampling(const GenerateArguments& a) {
   }
   if (a.seed) {
     return PrivacyRefused(
-        "--seed with --private: draws that can be repeated have no guarantee, and their randomness is the operating "
+        "--seed with --private: samples that can be repeated have no guarantee, and their randomness is the operating "
         "system's; leave it out");
   }
   if (a.min_p != 0)
@@ -43,7 +43,7 @@ Result<uint32_t> BaseTop(const std::string& support) {
   const std::string number = support.starts_with("base:") ? support.substr(5) : "";
   if (support.starts_with("model:"))
     return PrivacyRefused("--support is '", support,
-                          "': which tokens may be drawn would itself tell of the model's records; base:K is allowed");
+                          "': which tokens may be sampled would itself tell of the model's records; base:K is allowed");
   const bool whole =
       !number.empty() && number.size() <= 9 && number.find_first_not_of("0123456789") == std::string::npos;
   if (whole && std::stoul(number) > 0) return static_cast<uint32_t>(std::stoul(number));
@@ -51,33 +51,33 @@ Result<uint32_t> BaseTop(const std::string& support) {
 }
 
 // A target without a lifetime holds for this text alone.
-PrivateDrawArguments DrawsOf(const GenerateArguments& a) {
-  PrivateDrawArguments p = a.priv;
+PrivateSampleArguments SamplesOf(const GenerateArguments& a) {
+  PrivateSampleArguments p = a.priv;
   p.temperature = a.temperature;
   p.top_k = a.top_k;
   p.top_p = a.top_p;
   if (!p.delta) p.delta = 1e-6;
-  p.lifetime_of_one = p.epsilon && !p.lifetime;
-  if (p.lifetime_of_one) p.lifetime = a.max_new_tokens;
+  p.planned_of_one = p.epsilon && !p.planned_samples;
+  if (p.planned_of_one) p.planned_samples = a.max_new_tokens;
   if (a.contexts > 0 && p.dataset.empty()) p.dataset = FileName(a.private_texts);
   return p;
 }
 
-Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const PrivateDrawArguments& p,
-                                          const Session& session, PrivateDraws& draws) {
-  PrivateGeneratorOptions o{.draws = {.run = "generation"}, .only_text = true};
+Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const PrivateSampleArguments& p,
+                                          const Session& session, PrivateSamples& samples) {
+  PrivateGeneratorOptions o{.samples = {.run = "generation"}, .only_text = true};
   if (!p.mode.empty()) {
-    WISP_ASSIGN_OR_RETURN(o.draws.mode, Choice<DecodingMode>("--mode", p.mode,
-                                                             {{"mixed", DecodingMode::kUniform},
-                                                              {"mixed-with-base", DecodingMode::kNonUniform},
-                                                              {"anchored", DecodingMode::kBaseAnchored},
-                                                              {"aggregate", DecodingMode::kAggregate}}));
+    WISP_ASSIGN_OR_RETURN(o.samples.mode, Choice<DecodingMode>("--mode", p.mode,
+                                                               {{"mixed", DecodingMode::kUniform},
+                                                                {"mixed-with-base", DecodingMode::kNonUniform},
+                                                                {"anchored", DecodingMode::kBaseAnchored},
+                                                                {"aggregate", DecodingMode::kAggregate}}));
   }
-  o.draws.contexts = a.contexts;
-  o.draws.mixing_floor = a.mixing_floor;
-  o.draws.draws_per_charge = std::min(p.block, a.max_new_tokens);
+  o.samples.contexts = a.contexts;
+  o.samples.mixing_floor = a.mixing_floor;
+  o.samples.samples_per_charge = std::min(p.block, a.max_new_tokens);
   WISP_ASSIGN_OR_RETURN(o.base_top, BaseTop(p.support));
-  WISP_RETURN_IF_ERROR(draws.Read(session, o.draws));
+  WISP_RETURN_IF_ERROR(samples.Read(session, o.samples));
   return o;
 }
 
@@ -87,7 +87,7 @@ void SayIfFewOrMany(const std::string& path, const std::vector<std::string>& lin
   const auto texts = static_cast<uint64_t>(std::count_if(lines.begin(), lines.end(), is_text));
   if (texts == 0) {
     Warn("warning: no line of " + path +
-         " became a private text, so the public context alone is drawn from; what is drawn is charged all the same "
+         " became a private text, so the public context alone is sampled from; what is sampled is charged all the same "
          "(local only)");
   } else if (2 * texts < contexts || texts > contexts) {
     Warn(Counted(texts, "text") + (texts == 1 ? " shares " : " share ") + Counted(contexts, "context") +
@@ -133,14 +133,14 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, a.stop));
   std::vector<int32_t> tokens;
   WISP_RETURN_IF_ERROR(PromptTokens(tokenizer, *a.prompt, session.architecture().max_length, tokens));
-  const PrivateDrawArguments p = DrawsOf(a);
-  PrivateDraws draws(p, a.model);
-  WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, OptionsOf(a, p, session, draws));
+  const PrivateSampleArguments p = SamplesOf(a);
+  PrivateSamples samples(p, a.model);
+  WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, OptionsOf(a, p, session, samples));
   PrivateTexts contexts;
   if (a.contexts > 0)
     contexts = {.texts = texts, .before = a.context_before, .after = a.context_after, .public_text = a.public_text};
   WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(session, tokenizer, options, contexts));
-  WISP_RETURN_IF_ERROR(draws.Begin(generator.setup()));
+  WISP_RETURN_IF_ERROR(samples.Begin(generator.setup()));
   if (a.contexts > 0) SayIfFewOrMany(a.private_texts, texts, a.contexts);
   const bool shows = format == OutputFormat::kText;
   bool begun = false;
@@ -157,10 +157,10 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   const Result<Generated> made = generator.Generate(*a.prompt, limits, show);
   if (made.ok()) show("");
   if (begun) PrintText("\n");
-  draws.SayIfRaised();
-  if (!made.ok()) return draws.LifetimeInWords(made.status(), generator.setup(), "token");
-  WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));
-  draws.WarnIfUnlimited(cost);
+  samples.SayIfRaised();
+  if (!made.ok()) return samples.DeploymentInWords(made.status(), generator.setup(), "token");
+  WISP_ASSIGN_OR_RETURN(const Json cost, samples.CostJson(generator.setup()));
+  samples.WarnIfUnlimited(cost);
   if (!shows) {
     PrintJson(JsonOf(*made, cost));
     return OkStatus();
@@ -169,7 +169,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
                made->prompt_tokens, EndedInWords(made->ended));
   if (generator.left_out() > 0)
     Warn("local only: " + std::to_string(generator.left_out()) + " of the private texts are not UTF-8 and add nothing");
-  draws.PrintCost(cost, "token", stderr);
+  samples.PrintCost(cost, "token", stderr);
   return OkStatus();
 }
 

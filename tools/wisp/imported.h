@@ -8,7 +8,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/model/model_file.h"
-#include "tools/exchange/foreign_sasrec.h"
+#include "tools/convert/foreign_sasrec.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
 
@@ -26,8 +26,8 @@ inline ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) 
 }
 
 // Reads the architecture and weights of a SASRec that another program wrote. Warns where its lists differ from ours.
-Status ReadSasrec(const ConvertArguments& arguments, const exchange::SafeTensorsFile& file,
-                  exchange::SasrecLayout layout, ModelContents& contents, std::vector<float>& weights);
+Status ReadSasrec(const ConvertArguments& arguments, const convert::SafeTensorsFile& file, convert::SasrecLayout layout,
+                  ModelContents& contents, std::vector<float>& weights);
 
 // Returns "1", "2", ...: the keys of a SASRec's items if nobody names others. Its own numbers start at 1, after
 // padding.

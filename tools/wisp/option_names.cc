@@ -11,7 +11,7 @@ struct Name {
 };
 constexpr Name kNames[] = {
     {"`adapter_path`", "--adapter"},
-    {"`anew`", "--anew"},
+    {"`anew`", "--start-over"},
     {"`begin` of the anchor", "--begin-anchor"},
     {"`checkpoint_path`", "--checkpoint"},
     {"`dataset`", "--dataset"},
@@ -20,9 +20,9 @@ constexpr Name kNames[] = {
     {"`expected_batch`", "--batch"},
     {"`histogram_noise`", "--histogram-noise, or privacy.histogram_noise in a recipe"},
     {"`item_column`", "--item-column"},
-    {"`judge`", "--judge local"},
-    {"`judging_share`", "--judging-share"},
-    {"`judgings`", "--judgings"},
+    {"`evaluation`", "--evaluation local"},
+    {"`evaluation_share`", "--evaluation-share"},
+    {"`evaluations`", "--evaluations"},
     {"`label_column`", "--label-column"},
     {"`ledger_path`", "--ledger"},
     {"`noise_multiplier`", "--noise-multiplier"},
@@ -39,7 +39,7 @@ constexpr Name kNames[] = {
     {"`uncharged_tuning`", "--uncharged-tuning, or privacy.uncharged_tuning in a recipe"},
     {"`user_column`", "--user-column"},
     {"`wisp_plan_change`", "`wisp plan --change`"},
-    {"`wisp_plan_life`", "`wisp plan`"},
+    {"`wisp_plan_make`", "`wisp plan`"},
 };
 
 }  // namespace

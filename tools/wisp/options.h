@@ -51,7 +51,7 @@ CLI::Option* AddRepeated(CLI::App* app, const std::string& name, std::vector<std
 CLI::Option* AddRepeated(CLI::App* app, const std::string& name, std::vector<double>& values, const std::string& help);
 
 // Adds --private and the options that all private sampling shares. Returns --private.
-CLI::Option* AddPrivateDraws(CLI::App* app, PrivateDrawArguments& arguments, const char* help_of_private);
+CLI::Option* AddPrivateSamples(CLI::App* app, PrivateSampleArguments& arguments, const char* help_of_private);
 
 // Call it after --ledger was added.
 inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
@@ -120,7 +120,7 @@ struct ExchangeArguments {
   EmbedArguments embed;
 };
 
-struct LifeCommandArguments {
+struct DeploymentCommandArguments {
   PlanArguments plan;
   PersonaliseArguments personalise;
   ReportArguments report;
@@ -135,7 +135,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
 // Adds convert, export and embed.
 void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
 // Adds plan, personalise, report, rebase, catalogue and log.
-void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
+void AddDeployment(CLI::App& app, Chosen& chosen, DeploymentCommandArguments& arguments);
 
 // Defined in options_text.cc. The first two add the options for texts to an existing command.
 void AddTrainTexts(CLI::App* train, TrainArguments& arguments);

@@ -4,7 +4,7 @@
 namespace wisp::tools {
 
 // Options that only --private uses are refused without it.
-CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* help_of_private) {
+CLI::Option* AddPrivateSamples(CLI::App* c, PrivateSampleArguments& p, const char* help_of_private) {
   auto* on = c->add_flag("--private", p.on, help_of_private);
   const auto add = [&](const char* name, auto& value, const char* help) {
     return c->add_option(name, value, help)->needs(on);
@@ -18,10 +18,11 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
   add("--lambda", p.lambda, "mixed: the model's share in a sample");
   add("--clip", p.clip,
       "anchored: how far a logit may move from the base's; aggregate: how far one private text may move it");
-  add("--epsilon-per-draw", p.epsilon_per_draw, "Instead: the cost of one sample at delta 0");
+  add("--epsilon-per-sample", p.epsilon_per_sample, "Instead: the cost of one sample at delta 0");
   add("--epsilon", p.epsilon,
-      "Instead: a target for all --lifetime samples together, at --delta; it limits a ledger that is still empty");
-  add("--lifetime", p.lifetime,
+      "Instead: a target for all --planned-samples samples together, at --delta; it limits a ledger that is still "
+      "empty");
+  add("--planned-samples", p.planned_samples,
       "Number of samples over all queries, for the target. Without it, wisp generate takes the tokens of this text "
       "alone,\n"
       "and nothing is left for another text");

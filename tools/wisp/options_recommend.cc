@@ -5,11 +5,11 @@ namespace wisp::tools {
 namespace {
 
 // Adds the options that only private recommendations have.
-void AddPrivateRecommend(CLI::App* c, PrivateDrawArguments& p) {
+void AddPrivateRecommend(CLI::App* c, PrivateSampleArguments& p) {
   CLI::Option* on =
-      AddPrivateDraws(c, p,
-                      "Sample items instead of showing the best, and charge the ledger before each sample; free for\n"
-                      "weights that carry a guarantee. Shows no scores");
+      AddPrivateSamples(c, p,
+                        "Sample items instead of showing the best, and charge the ledger before each sample; free for\n"
+                        "weights that carry a guarantee. Shows no scores");
   const auto add = [&](const char* name, auto& value, const char* help) {
     return c->add_option(name, value, help)->needs(on);
   };
@@ -32,14 +32,14 @@ void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& a) {
       "  wisp recommend --model m.wisp --data log.db --user u00007\n"
       "  wisp recommend --model m.wisp --history tea-mint,bagel-lentil --count 5\n"
       "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
-      "      --public-dataset shipped --epsilon 8 --delta 1e-6 --lifetime 20");
+      "      --public-dataset shipped --epsilon 8 --delta 1e-6 --planned-samples 20");
   c->add_option("--model", a.model, "Model file")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained with it");
   c->add_option("--user", a.user, "A user of the data");
   AddRepeated(c, "--history", a.history,
               "Item keys, oldest first, separated by commas. May be given several times, in order. A value that is\n"
               "as a whole an item's key is that item, even if it has commas");
-  c->add_flag("--newcomer", a.newcomer,
+  c->add_flag("--user without history", a.cold_start,
               "For a person without any history: popular items, as far as the model knows them");
   AddRepeated(c, "--candidates", a.candidates, "Consider only these items, given like --history");
   c->add_option("--count", a.count, "How many")->capture_default_str();

@@ -9,9 +9,9 @@ namespace {
 // Adds the options that only private generation has. The prompt is not protected, and the help says so.
 void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
   CLI::Option* on =
-      AddPrivateDraws(c, a.priv,
-                      "Charge the ledger before each token, for the data that the weights learned from, or for\n"
-                      "--private-texts; free for weights that carry a guarantee. The prompt is not protected");
+      AddPrivateSamples(c, a.priv,
+                        "Charge the ledger before each token, for the data that the weights learned from, or for\n"
+                        "--private-texts; free for weights that carry a guarantee. The prompt is not protected");
   const auto add = [&](const char* name, auto& value, const char* help) {
     return c->add_option(name, value, help)->needs(on);
   };
@@ -74,9 +74,10 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95\n"
       "  wisp generate gpt2.wisp --prompts prompts.txt --json\n"
       "  wisp generate --private --model plain.wisp --base gpt2.wisp --public-dataset webtext\n"
-      "      --ledger notes.ledger --epsilon 8 --lifetime 500 --max-tokens 50 --prompt \"Dear\"\n"
+      "      --ledger notes.ledger --epsilon 8 --planned-samples 500 --max-tokens 50 --prompt \"Dear\"\n"
       "  wisp generate --private --model gpt2.wisp --public-dataset webtext --private-texts notes.txt\n"
-      "      --contexts 8 --ledger notes.ledger --epsilon 8 --lifetime 500 --max-tokens 50 --prompt \"A note:\"");
+      "      --contexts 8 --ledger notes.ledger --epsilon 8 --planned-samples 500 --max-tokens 50 --prompt \"A "
+      "note:\"");
   c->add_option("model,--model", a.model, "A decoder whose file has its tokenizer (wisp convert)")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained with it");
   auto* prompt = AddOptional(c, "--prompt", a.prompt, "The text to continue");

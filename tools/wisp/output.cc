@@ -124,19 +124,20 @@ namespace {
 
 // The figures of a private run that were counted or measured on its records. Seconds and bytes belong to them too: they
 // reveal how many records took part.
-constexpr const char* kExact[] = {"records",       "records_dropped", "gradient_norm", "clipped",           "seconds",
-                                  "planned_bytes", "validation",      "test",          "events_that_judged"};
-constexpr const char* kOfLocalJudging[] = {"verdict", "evidence", "threshold", "serves", "changed"};
+constexpr const char* kExact[] = {"records",       "records_dropped", "gradient_norm", "clipped",          "seconds",
+                                  "planned_bytes", "validation",      "test",          "evaluation_events"};
+constexpr const char* kOfLocalEvaluation[] = {"verdict", "evidence", "threshold", "serves", "changed"};
 
 }  // namespace
 
-std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Judged judged) {
+std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Evaluated evaluated) {
   std::vector<std::string> names;
   const auto add = [&](const char* name) {
     if (figures.contains(name)) names.emplace_back(name);
   };
   std::for_each(std::begin(kExact), std::end(kExact), add);
-  if (judged == Judged::kLocally) std::for_each(std::begin(kOfLocalJudging), std::end(kOfLocalJudging), add);
+  if (evaluated == Evaluated::kLocally)
+    std::for_each(std::begin(kOfLocalEvaluation), std::end(kOfLocalEvaluation), add);
   return names;
 }
 

@@ -76,8 +76,8 @@ Status MakeFolder(const std::string& path);
 // Returns the names of those figures of a private run that were computed from the data without noise. No guarantee
 // covers them; they are for the device's owner only.
 // With local evaluation, which adds no noise, the figures that follow from its choice belong to them.
-enum class Judged { kPrivately, kLocally };
-std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Judged judged = Judged::kPrivately);
+enum class Evaluated { kPrivately, kLocally };
+std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Evaluated evaluated = Evaluated::kPrivately);
 // Returns the sentence for people on figures that JSON lists under the key not_private.
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
 // Returns every name, for figures computed from data or weights that nothing protects.

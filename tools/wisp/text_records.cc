@@ -5,8 +5,8 @@
 #include "runtime/core/text.h"
 #include "runtime/inference/texts.h"
 #include "runtime/train/run/language.h"
-#include "tools/exchange/byte_tokenizer.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/byte_tokenizer.h"
+#include "tools/convert/tokenizer_json.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
@@ -49,9 +49,9 @@ Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokeniz
 }
 
 Result<std::vector<std::byte>> TokenizerNamed(const std::string& name) {
-  if (name == "bytes") return exchange::ByteTokenizerImage();
-  exchange::TokenizerReport report;
-  WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, exchange::TokenizerImageOfFolder(name, &report));
+  if (name == "bytes") return convert::ByteTokenizerImage();
+  convert::TokenizerReport report;
+  WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, convert::TokenizerImageOfFolder(name, &report));
   for (const std::string& note : report.notes) Warn(note);
   return image;
 }

@@ -102,7 +102,7 @@ int Progress(const wisp_progress* progress, void* data) {
   const Callback& to = CallbackOf(data);
   if (to.env->ExceptionCheck() == JNI_TRUE) return 1;
   const jboolean goes_on =
-      to.env->CallBooleanMethod(to.object, Known().progress_go_on, static_cast<jlong>(progress->step),
+      to.env->CallBooleanMethod(to.object, Known().progress_continue, static_cast<jlong>(progress->step),
                                 static_cast<jlong>(progress->num_steps), progress->loss, progress->epsilon);
   return to.env->ExceptionCheck() == JNI_TRUE || goes_on == JNI_FALSE ? 1 : 0;
 }

@@ -14,7 +14,7 @@
 #define WISP_PORTS_ANDROID_JNI_CALLS_H_
 
 #include <jni.h>
-#include <wisp/wisp_life.h>
+#include <wisp/wisp_deployment.h>
 
 #include <deque>
 #include <exception>

@@ -36,7 +36,7 @@ constexpr MadeOf kMade[] = {
     {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJZ)V"},
     {Made::kPersonaliseResult, "dev/wisp/PersonaliseResult", "(JJJDDJJJJJJJZ)V"},
     {Made::kPlan, "dev/wisp/Plan", "(IIJIIIIDDDDJDDZ)V"},
-    {Made::kNightResult, "dev/wisp/NightResult", "(IZZIJJJJJJJJJJ)V"},
+    {Made::kPlannedRunResult, "dev/wisp/PlannedRunResult", "(IZZIJJJJJJJJJJ)V"},
     {Made::kBudget, "dev/wisp/Budget", "(DDDZJJJ)V"},
     {Made::kQuality, "dev/wisp/Quality", "(DDJ)V"},
     {Made::kRebaseResult, "dev/wisp/RebaseResult", "(ZII)V"},
@@ -54,7 +54,7 @@ bool LookUp(JNIEnv* env) {
   }
   return (java.string = Find(env, "java/lang/String")) != nullptr &&
          (java.out_of_memory = Find(env, "java/lang/OutOfMemoryError")) != nullptr &&
-         (java.progress_go_on = Method(env, "dev/wisp/Native$Progress", "goOn", "(JJDD)Z")) != nullptr &&
+         (java.progress_continue = Method(env, "dev/wisp/Native$Progress", "goOn", "(JJDD)Z")) != nullptr &&
          (java.anchor_read = Method(env, "dev/wisp/Anchor", "read", "()[B")) != nullptr &&
          (java.anchor_write = Method(env, "dev/wisp/Anchor", "write", "([B)V")) != nullptr &&
          (java.anchor_begin = Method(env, "dev/wisp/Anchor", "getBegin", "()Z")) != nullptr &&

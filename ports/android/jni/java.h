@@ -17,7 +17,7 @@ enum class Made : size_t {
   kModelInfo,
   kPersonaliseResult,
   kPlan,
-  kNightResult,
+  kPlannedRunResult,
   kBudget,
   kQuality,
   kRebaseResult,
@@ -33,7 +33,7 @@ struct Constructor {
 struct Java {
   std::array<Constructor, static_cast<size_t>(Made::kNumMade)> made;
   jclass string = nullptr, out_of_memory = nullptr;
-  jmethodID progress_go_on = nullptr;
+  jmethodID progress_continue = nullptr;
   jmethodID anchor_read = nullptr, anchor_write = nullptr, anchor_begin = nullptr;
   jmethodID logger_write = nullptr;
 };
@@ -58,7 +58,7 @@ JNINativeMethod Native(const char* name, const char* signature, Function* functi
 bool RegisterModel(JNIEnv* env, jclass native);
 bool RegisterLog(JNIEnv* env, jclass native);
 bool RegisterTraining(JNIEnv* env, jclass native);
-bool RegisterLife(JNIEnv* env, jclass native);
+bool RegisterDeployment(JNIEnv* env, jclass native);
 
 }  // namespace wisp::jni
 

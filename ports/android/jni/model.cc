@@ -14,7 +14,7 @@ wisp_open_options OpenOptionsOf(Fields& fields) {
   options.verify = fields.Flag("verify") ? WISP_VERIFY_ALWAYS : WISP_VERIFY_NEVER;
   options.adapter_path = fields.Text("adapter");
   options.num_threads = fields.Count("threads");
-  options.half_cache = fields.Flag("halfCache") ? 1 : 0;
+  options.float16_cache = fields.Flag("float16Cache") ? 1 : 0;
   options.max_bytes = fields.LargeCount("maxBytes");
   return options;
 }

@@ -67,11 +67,11 @@ jlong PersonaliseMemory(JNIEnv* env, jclass, jobject given) {
   });
 }
 
-jobject Night(JNIEnv* env, jclass, jobject given, jobject anchor_object, jobject progress_object,
-              jobject logger_object) {
+jobject PlannedRun(JNIEnv* env, jclass, jobject given, jobject anchor_object, jobject progress_object,
+                   jobject logger_object) {
   return Guarded(env, [&] {
-    Fields fields(env, given, "NightOptions");
-    wisp_night_options options = WISP_INIT(wisp_night_options);
+    Fields fields(env, given, "PlannedRunOptions");
+    wisp_run_options options = WISP_INIT(wisp_run_options);
     options.model_path = fields.Text("model");
     options.log_path = fields.Text("log");
     options.output_path = fields.Text("output");
@@ -87,14 +87,14 @@ jobject Night(JNIEnv* env, jclass, jobject given, jobject anchor_object, jobject
     options.user_data = &progress;
     const wisp_logger logger = LoggerOf(log);
     if (logger_object != nullptr) options.logger = &logger;
-    wisp_night_result r = WISP_INIT(wisp_night_result);
-    Check(env, wisp_personalise_night, &options, &r);
-    jobject result =
-        New(env, Made::kNightResult, static_cast<jint>(r.served), static_cast<jboolean>(r.changed != 0),
-            static_cast<jboolean>(r.judged != 0), static_cast<jint>(r.verdict), static_cast<jlong>(r.steps),
-            static_cast<jlong>(r.steps_of_model), static_cast<jlong>(r.runs_left), static_cast<jlong>(r.steps_left),
-            static_cast<jlong>(r.judgings_left), static_cast<jlong>(r.num_events), static_cast<jlong>(r.unknown_events),
-            static_cast<jlong>(r.unknown_items), static_cast<jlong>(r.bad_rows), static_cast<jlong>(r.num_records));
+    wisp_run_result r = WISP_INIT(wisp_run_result);
+    Check(env, wisp_run_planned, &options, &r);
+    jobject result = New(
+        env, Made::kPlannedRunResult, static_cast<jint>(r.served), static_cast<jboolean>(r.changed != 0),
+        static_cast<jboolean>(r.evaluated != 0), static_cast<jint>(r.verdict), static_cast<jlong>(r.steps),
+        static_cast<jlong>(r.steps_of_model), static_cast<jlong>(r.runs_left), static_cast<jlong>(r.steps_left),
+        static_cast<jlong>(r.evaluations_left), static_cast<jlong>(r.num_events), static_cast<jlong>(r.unknown_events),
+        static_cast<jlong>(r.unknown_items), static_cast<jlong>(r.bad_rows), static_cast<jlong>(r.num_records));
     CheckPending(env);
     return result;
   });
@@ -108,10 +108,10 @@ bool RegisterTraining(JNIEnv* env, jclass native) {
              "(Ldev/wisp/PersonaliseOptions;Ldev/wisp/Anchor;Ldev/wisp/Native$Progress;)Ldev/wisp/PersonaliseResult;",
              Personalise),
       Native("personaliseMemory", "(Ldev/wisp/PersonaliseOptions;)J", PersonaliseMemory),
-      Native("night",
-             "(Ldev/wisp/NightOptions;Ldev/wisp/Anchor;Ldev/wisp/Native$Progress;Ldev/wisp/Native$Logger;)"
-             "Ldev/wisp/NightResult;",
-             Night),
+      Native("runPlanned",
+             "(Ldev/wisp/PlannedRunOptions;Ldev/wisp/Anchor;Ldev/wisp/Native$Progress;Ldev/wisp/Native$Logger;)"
+             "Ldev/wisp/PlannedRunResult;",
+             PlannedRun),
   };
   return env->RegisterNatives(native, methods, std::size(methods)) == JNI_OK;
 }

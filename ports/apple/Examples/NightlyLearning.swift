@@ -17,21 +17,21 @@
         folder.appendPathComponent("wisp", isDirectory: true)
         try FileManager.default.createDirectory(
           at: folder, withIntermediateDirectories: true,
-          // Nights run while the device is locked.
+          // Runs run while the device is locked.
           attributes: [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication])
         try Ledger.exclude(fromBackups: folder)
         return folder
       }
     }
 
-    static func life() throws -> Life {
+    static func deployment() throws -> Deployment {
       let folder = try self.folder
-      var life = Life(
+      var deployment = Deployment(
         base: try base(in: folder),
         log: folder.appendingPathComponent("log.db"), ledger: folder.appendingPathComponent("log.ledger"),
         output: folder.appendingPathComponent("mine.wisp"), dataset: "orders")
-      life.anchor = KeychainAnchor(service: "com.example.cafe", account: "log.ledger")
-      return life
+      deployment.anchor = KeychainAnchor(service: "com.example.cafe", account: "log.ledger")
+      return deployment
     }
 
     /// A copy of the bundle's model. An update of the app replaces the bundle, and the old base is needed to carry over
@@ -47,7 +47,7 @@
       try? files.removeItem(at: next)
       try files.copyItem(at: shipped, to: next)
       if files.fileExists(atPath: base.path) {
-        try Life.rebase(from: base, to: next, output: folder.appendingPathComponent("mine.wisp"))
+        try Deployment.rebase(from: base, to: next, output: folder.appendingPathComponent("mine.wisp"))
         _ = try files.replaceItemAt(base, withItemAt: next)
       } else {
         try files.moveItem(at: next, to: base)
@@ -55,24 +55,24 @@
       return base
     }
 
-    /// Plans at each start what a year of nights may cost. The first call makes the plan, later ones find it.
+    /// Plans at each start what a year of runs may cost. The first call makes the plan, later ones find it.
     static func plan() throws {
-      try Self.life().plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, nights: 365, unit: .day)
+      try Self.deployment().plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, runs: 365, unit: .day)
     }
 
     static func register() {
       BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
         guard let task = task as? BGProcessingTask else { return task.setTaskCompleted(success: false) }
-        schedule()  // the next night
+        schedule()  // the next run
         let learning = Task {
           do {
-            let night = try await Self.life().night(threads: 2)
-            if night.changed {
+            let plannedRun = try await Self.deployment().runPlanned(threads: 2)
+            if plannedRun.changed {
                 await MainActor.run { NotificationCenter.default.post(name: .modelChanged, object: nil) }
             }
             task.setTaskCompleted(success: true)
           } catch {
-            // CancellationError: the time was up. The next night resumes.
+            // CancellationError: the time was up. The next run resumes.
             task.setTaskCompleted(success: false)
           }
         }

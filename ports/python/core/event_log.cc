@@ -1,4 +1,4 @@
-// wisp._core.Log: the events of the device (wisp.h and wisp_life.h).
+// wisp._core.Log: the events of the device (wisp.h and wisp_deployment.h).
 #include <algorithm>
 #include <cstring>
 #include <deque>

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <wisp/wisp_life.h>
+#include <wisp/wisp_deployment.h>
 #include <wisp/wisp_text.h>
 
 #include "ports/python/core/arguments.h"
@@ -75,7 +75,7 @@ void BindRecommender(nb::module_& module);
 void BindTexts(nb::module_& module);
 void BindLog(nb::module_& module);
 void BindTraining(nb::module_& module);
-void BindLife(nb::module_& module);
+void BindDeployment(nb::module_& module);
 void BindPrivate(nb::module_& module);
 
 }  // namespace wisp_python

@@ -11,6 +11,6 @@ NB_MODULE(_core, module) {
   wisp_python::BindTexts(module);
   wisp_python::BindLog(module);
   wisp_python::BindTraining(module);
-  wisp_python::BindLife(module);
+  wisp_python::BindDeployment(module);
   wisp_python::BindPrivate(module);
 }

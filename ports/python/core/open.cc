@@ -29,7 +29,7 @@ OpenArguments::OpenArguments(Dict given, const char* called, From from) : given_
   }
   options_.adapter_path = given_.Path("adapter");
   options_.num_threads = given_.Count<uint32_t>("num_threads");
-  options_.half_cache = given_.Flag("half_cache");
+  options_.float16_cache = given_.Flag("float16_cache");
   options_.max_bytes = given_.Count<uint64_t>("max_bytes");
   options_.device = DeviceOf(given_, device_);
   given_.End();

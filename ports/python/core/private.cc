@@ -1,4 +1,4 @@
-// wisp._core.PrivateRecommender and PrivateGenerator, whose draws are charged before they are made.
+// wisp._core.PrivateRecommender and PrivateGenerator, whose samples are charged before they are made.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -13,9 +13,10 @@ namespace {
 using RecommenderHandle = Handle<wisp_private_recommender, wisp_private_recommender_close>;
 using GeneratorHandle = Handle<wisp_private_generator, wisp_private_generator_close>;
 
-// Reads the options of opening: the ledger, the parameters of draws, and the anchor, which is called until draws end.
-struct DrawArguments {
-  DrawArguments(Dict dict, const char* called)
+// Reads the options of opening: the ledger, the parameters of samples, and the anchor, which is called until samples
+// end.
+struct SampleArguments {
+  SampleArguments(Dict dict, const char* called)
       : given(std::move(dict), called), anchor(std::make_unique<Anchor>(given.Value("anchor"))) {
     options.ledger_path = given.Path("ledger");
     options.decoding =
@@ -25,17 +26,17 @@ struct DrawArguments {
     options.num_public_datasets = public_datasets.size();
     options.lambda = given.Number("lambda_");
     options.clip = given.Number("clip");
-    options.epsilon_per_draw = given.Number("epsilon_per_draw");
+    options.epsilon_per_sample = given.Number("epsilon_per_sample");
     options.epsilon = given.Number("epsilon");
     options.delta = given.Number("delta");
-    options.lifetime_draws = given.Count<uint64_t>("lifetime_draws");
+    options.planned_samples = given.Count<uint64_t>("planned_samples");
     options.budget_epsilon = given.Number("budget_epsilon");
     options.num_records_public = given.Count<uint32_t>("num_records_public");
     options.allow_large_delta = given.Flag("allow_large_delta");
     options.temperature = given.Number("temperature");
     options.top_k = given.Count<uint32_t>("top_k");
     options.top_p = given.Number("top_p");
-    options.draws_per_charge = given.Count<uint32_t>("draws_per_charge");
+    options.samples_per_charge = given.Count<uint32_t>("samples_per_charge");
     options.other_data = given.Flag("other_data");
     options.uncharged_tuning = given.Text("uncharged_tuning");
     options.unit = UnitOf(given);
@@ -64,34 +65,34 @@ class UseAll {
   std::vector<Use> uses_;
 };
 
-// A drawing handle with what must outlive it. Members are destroyed in reverse order, the handle first.
-template <class Drawer, class Source>
-struct Draws {
+// A sampling handle with what must outlive it. Members are destroyed in reverse order, the handle first.
+template <class Sampler, class Source>
+struct Samples {
   std::unique_ptr<Anchor> anchor;
   std::shared_ptr<Source> model, base;
-  std::shared_ptr<Drawer> drawer;
+  std::shared_ptr<Sampler> sampler;
 
-  UseAll Enter() const { return UseAll({drawer.get(), model.get(), base.get()}); }
+  UseAll Enter() const { return UseAll({sampler.get(), model.get(), base.get()}); }
   // Sets whether the call that is inside waits for a reader; false: the object was closed, and it should not wait.
   bool Waits(bool waits) const {
-    for (Door* door : std::initializer_list<Door*>{drawer.get(), model.get(), base.get()})
+    for (Door* door : std::initializer_list<Door*>{sampler.get(), model.get(), base.get()})
       if (door != nullptr) door->waits_for_reader = waits;
-    return drawer != nullptr;
+    return sampler != nullptr;
   }
   // Writes nothing to disk. A running call keeps what it uses; others wait for it.
   void Close() {
     Waits(false);
-    drawer.reset();
+    sampler.reset();
     model.reset();
     base.reset();
   }
 };
 
-struct PrivateRecommender : Draws<RecommenderHandle, Model> {
-  void CheckOpen() const { Opened(drawer, "PrivateRecommender"); }
+struct PrivateRecommender : Samples<RecommenderHandle, Model> {
+  void CheckOpen() const { Opened(sampler, "PrivateRecommender"); }
 };
-struct PrivateGenerator : Draws<GeneratorHandle, TextHandle> {
-  void CheckOpen() const { Opened(drawer, "PrivateGenerator"); }
+struct PrivateGenerator : Samples<GeneratorHandle, TextHandle> {
+  void CheckOpen() const { Opened(sampler, "PrivateGenerator"); }
 };
 
 // For Python's cycle collector: an anchor may refer to the object that calls it.
@@ -119,18 +120,18 @@ PyType_Slot kCollected[] = {{Py_tp_traverse, reinterpret_cast<void*>(&Traverse<H
                             {0, nullptr}};
 
 void OpenRecommender(PrivateRecommender* self, const Recommender& model, const Recommender* base, Dict given) {
-  DrawArguments arguments(std::move(given), "PrivateRecommender");
+  SampleArguments arguments(std::move(given), "PrivateRecommender");
   arguments.given.End();
   PrivateRecommender made;
   made.model = model.opened();
   if (base != nullptr) made.base = base->opened();
-  made.drawer = std::make_shared<RecommenderHandle>();
+  made.sampler = std::make_shared<RecommenderHandle>();
   arguments.options.base_model = base == nullptr ? nullptr : made.base->get();
   wisp_error error;
   {
     const UseAll use = made.Enter();
     const wisp_code code = WithoutGil([&] {
-      return wisp_private_recommender_open(made.model->get(), &arguments.options, made.drawer->out(), &error);
+      return wisp_private_recommender_open(made.model->get(), &arguments.options, made.sampler->out(), &error);
     });
     if (code != WISP_OK) arguments.anchor->Rethrow();
     Check(code, error);
@@ -142,7 +143,7 @@ void OpenRecommender(PrivateRecommender* self, const Recommender& model, const R
 nb::object Recommend(const PrivateRecommender& self, nb::handle history, nb::handle k, nb::handle exclude,
                      nb::handle candidates, nb::handle allow_seen) {
   self.CheckOpen();
-  const PrivateRecommender held{{nullptr, self.model, self.base, self.drawer}};
+  const PrivateRecommender held{{nullptr, self.model, self.base, self.sampler}};
   Items read({"history"}, history);
   RecommendArguments arguments(exclude, candidates, allow_seen);
   const int64_t wanted = Integer("k", k, 0, std::numeric_limits<int64_t>::max());
@@ -153,7 +154,7 @@ nb::object Recommend(const PrivateRecommender& self, nb::handle history, nb::han
   std::vector<int32_t> items(std::max<size_t>(count, 1));
   wisp_error error;
   const wisp_code code = WithoutGil([&] {
-    return wisp_private_recommend(held.drawer->get(), read.data(), read.size(), arguments.options(), items.data(),
+    return wisp_private_recommend(held.sampler->get(), read.data(), read.size(), arguments.options(), items.data(),
                                   &count, &error);
   });
   if (code != WISP_OK && self.anchor != nullptr) self.anchor->Rethrow();
@@ -164,7 +165,7 @@ nb::object Recommend(const PrivateRecommender& self, nb::handle history, nb::han
 }
 
 void OpenGenerator(PrivateGenerator* self, const TextModel& model, const TextModel* base, Dict given) {
-  DrawArguments arguments(std::move(given), "PrivateGenerator");
+  SampleArguments arguments(std::move(given), "PrivateGenerator");
   wisp_private_text_options options = WISP_INIT(wisp_private_text_options);
   const std::vector<const char*> texts = arguments.given.Texts("private_texts");
   options.private_texts = texts.data();
@@ -181,14 +182,14 @@ void OpenGenerator(PrivateGenerator* self, const TextModel& model, const TextMod
   PrivateGenerator made;
   made.model = model.opened();
   if (base != nullptr) made.base = base->opened();
-  made.drawer = std::make_shared<GeneratorHandle>();
-  options.draws = &arguments.options;
+  made.sampler = std::make_shared<GeneratorHandle>();
+  options.samples = &arguments.options;
   options.base_model = base == nullptr ? nullptr : made.base->get();
   wisp_error error;
   {
     const UseAll use = made.Enter();
     const wisp_code code = WithoutGil(
-        [&] { return wisp_private_generator_open(made.model->get(), &options, made.drawer->out(), &error); });
+        [&] { return wisp_private_generator_open(made.model->get(), &options, made.sampler->out(), &error); });
     if (code != WISP_OK) arguments.anchor->Rethrow();
     Check(code, error);
   }
@@ -198,7 +199,7 @@ void OpenGenerator(PrivateGenerator* self, const TextModel& model, const TextMod
 
 Dict Generate(const PrivateGenerator& self, nb::handle prompt, Dict given, nb::object on_text) {
   self.CheckOpen();
-  const PrivateGenerator held{{nullptr, self.model, self.base, self.drawer}};
+  const PrivateGenerator held{{nullptr, self.model, self.base, self.sampler}};
   const std::string text = Utf8("prompt", prompt);
   GenerateArguments arguments(std::move(given), "PrivateGenerator.generate");
   arguments.End();
@@ -207,19 +208,19 @@ Dict Generate(const PrivateGenerator& self, nb::handle prompt, Dict given, nb::o
   wisp_generated generated = WISP_INIT(wisp_generated);
   wisp_error error;
   const wisp_code code = WithoutGil([&] {
-    return wisp_private_generate(held.drawer->get(), text.c_str(), &arguments.options(), &Listener::OnText, &listener,
+    return wisp_private_generate(held.sampler->get(), text.c_str(), &arguments.options(), &Listener::OnText, &listener,
                                  &generated, &error);
   });
-  listener.Rethrow("wisp: the text was ended; the tokens that were drawn stay charged");
+  listener.Rethrow("wisp: the text was ended; the tokens that were sampled stay charged");
   if (code != WISP_OK && self.anchor != nullptr) self.anchor->Rethrow();
   Check(code, error);
   return GeneratedOf(generated);
 }
 
-template <class Drawer, int32_t (*IsFree)(const Drawer*)>
+template <class Sampler, int32_t (*IsFree)(const Sampler*)>
 bool Free(const auto& self) {
   self.CheckOpen();
-  return IsFree(self.drawer->get()) == 1;
+  return IsFree(self.sampler->get()) == 1;
 }
 
 }  // namespace
@@ -234,13 +235,13 @@ void BindPrivate(nb::module_& module) {
                    "allow_seen: bool | None) -> numpy.typing.NDArray[numpy.int32]"))
       .def("close", &PrivateRecommender::Close, "Lets go of the ledger and the models. Closing twice is allowed.")
       .def_prop_ro(
-          "closed", [](const PrivateRecommender& self) { return self.drawer == nullptr; }, "Whether it was closed.")
+          "closed", [](const PrivateRecommender& self) { return self.sampler == nullptr; }, "Whether it was closed.")
       .def_prop_ro(
           "is_free",
           [](const PrivateRecommender& self) {
             return Free<wisp_private_recommender, wisp_private_recommender_is_free>(self);
           },
-          "Whether draws cost nothing; else they are charged.");
+          "Whether samples cost nothing; else they are charged.");
   nb::class_<PrivateGenerator>(module, "PrivateGenerator", "What wisp.PrivateGenerator is made of.",
                                nb::type_slots(kCollected<PrivateGenerator>))
       .def("__init__", &OpenGenerator, nb::arg("model"), nb::arg("base").none(), nb::arg("options"))
@@ -248,7 +249,7 @@ void BindPrivate(nb::module_& module) {
       .def("_waits", &PrivateGenerator::Waits, nb::arg("waits"))
       .def("close", &PrivateGenerator::Close, "Lets go of the ledger and the models. Closing twice is allowed.")
       .def_prop_ro(
-          "closed", [](const PrivateGenerator& self) { return self.drawer == nullptr; }, "Whether it was closed.")
+          "closed", [](const PrivateGenerator& self) { return self.sampler == nullptr; }, "Whether it was closed.")
       .def_prop_ro(
           "is_free",
           [](const PrivateGenerator& self) {

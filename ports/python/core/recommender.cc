@@ -258,7 +258,7 @@ Dict PlanMemory(Dict given) {
   out["name_bytes"] = memory.name_bytes;
   out["total_bytes"] = memory.total_bytes;
   out["device_bytes"] = memory.device_bytes;
-  out["newcomer_bytes"] = memory.newcomer_bytes;
+  out["cold_start_bytes"] = memory.cold_start_bytes;
   return out;
 }
 
@@ -274,7 +274,7 @@ std::string Signature(const char* name, const char* first, const char* last) {
 constexpr char kRecommendDoc[] = R"(The best k items after a history, best first.
 
 history: item numbers, oldest first, as an int32 array, another integer array, or a list, which may
-  have items' keys in their place; empty for a newcomer, who gets what is popular.
+  have items' keys in their place; empty for a user without history, who gets what is popular.
 k: how many; fewer come where there are no more.
 exclude: items that never come. candidates: if given, only these may come. allow_seen: whether items of the history
   may come; None: as the model says (info.allow_seen), which is what evaluate counts.

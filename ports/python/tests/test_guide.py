@@ -24,5 +24,5 @@ def test_the_guide_runs(tmp_path):
         told.append(run.stdout)
     assert len(told) == 3
     assert re.search(r"^for u00003: .+, .+, .+, .+, .+$", told[0], re.M) and "epsilon" in told[0]
-    assert re.search(r"364 nights left\nBudget\(epsilon_stated=", told[1])
+    assert re.search(r"364 runs left\nBudget\(epsilon_stated=", told[1])
     assert "'hit@10'" in told[2] and told[2].endswith("1.8282402230784391\n")

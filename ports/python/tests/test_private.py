@@ -1,4 +1,4 @@
-"""Draws that are charged before they are made."""
+"""Samples that are charged before they are made."""
 
 import gc
 import subprocess
@@ -23,40 +23,40 @@ def plain(program, guests, tmp_path):
         yield model
 
 
-def test_draws_are_charged(plain, cafe, tmp_path):
-    ledger = tmp_path / "draws.ledger"
-    options = {"ledger": ledger, "public_datasets": PUBLIC, "epsilon": 4, "delta": 1e-6, "lifetime_draws": 6}
-    with wisp.PrivateRecommender(plain, base=cafe, **options) as drawn:
-        assert not drawn.is_free
-        items = drawn.recommend([1, 2, 3], 4)
+def test_samples_are_charged(plain, cafe, tmp_path):
+    ledger = tmp_path / "samples.ledger"
+    options = {"ledger": ledger, "public_datasets": PUBLIC, "epsilon": 4, "delta": 1e-6, "planned_samples": 6}
+    with wisp.PrivateRecommender(plain, base=cafe, **options) as sampled:
+        assert not sampled.is_free
+        items = sampled.recommend([1, 2, 3], 4)
         assert len(set(items.tolist())) == 4 and items.dtype.name == "int32"
-        assert len(drawn.recommend([1, 2], 2, exclude=items)) == 2
+        assert len(sampled.recommend([1, 2], 2, exclude=items)) == 2
         with pytest.raises(wisp.PrivacyRefused):
-            drawn.recommend([1, 2, 3], 4)
+            sampled.recommend([1, 2, 3], 4)
         with pytest.raises(TypeError, match="history is 'a'"):
-            drawn.recommend("a")
+            sampled.recommend("a")
         with pytest.raises(wisp.InvalidArgument, match="k is -1"):
-            drawn.recommend([1], -1)
+            sampled.recommend([1], -1)
     assert 0 < wisp.budget(ledger).epsilon_stated <= 4
 
 
-def test_models_stay_open_until_the_draws_end(plain, cafe, tmp_path):
-    drawn = wisp.PrivateRecommender(
+def test_models_stay_open_until_the_samples_end(plain, cafe, tmp_path):
+    sampled = wisp.PrivateRecommender(
         plain, base=cafe, ledger=tmp_path / "d.ledger", public_datasets=PUBLIC, clip=0.5, delta=1e-6
     )
     plain.close()
     cafe.close()
-    assert len(drawn.recommend([1], 2)) == 2
-    drawn.close()
-    drawn.close()
-    for use in (lambda: drawn.recommend([1]), lambda: drawn.is_free):
+    assert len(sampled.recommend([1], 2)) == 2
+    sampled.close()
+    sampled.close()
+    for use in (lambda: sampled.recommend([1]), lambda: sampled.is_free):
         with pytest.raises(wisp.Closed, match="this PrivateRecommender is closed"):
             use()
 
 
 def test_public_weights_are_free(cafe):
-    with wisp.PrivateRecommender(cafe, public_datasets=PUBLIC) as drawn:
-        assert drawn.is_free and len(drawn.recommend([1], 3)) == 3 and len(drawn.recommend([1], 0)) == 0
+    with wisp.PrivateRecommender(cafe, public_datasets=PUBLIC) as sampled:
+        assert sampled.is_free and len(sampled.recommend([1], 3)) == 3 and len(sampled.recommend([1], 0)) == 0
 
 
 class Knows:
@@ -72,16 +72,16 @@ class Knows:
         self.data = data
 
 
-def test_an_anchor_that_knows_its_draws_is_collected_with_them(plain, cafe, tmp_path):
+def test_an_anchor_that_knows_its_samples_is_collected_with_them(plain, cafe, tmp_path):
     anchor = Knows()
-    drawn = wisp.PrivateRecommender(
+    sampled = wisp.PrivateRecommender(
         plain, base=cafe, ledger=tmp_path / "d.ledger", public_datasets=PUBLIC, clip=0.5, delta=1e-6, anchor=anchor
     )
-    anchor.draws = drawn
+    anchor.samples = sampled
     gc.collect()
-    assert len(drawn.recommend([1], 2)) == 2 and len(anchor.data) > 0
+    assert len(sampled.recommend([1], 2)) == 2 and len(anchor.data) > 0
     seen = weakref.ref(anchor)
-    del anchor, drawn
+    del anchor, sampled
     gc.collect()
     assert seen() is None
 
@@ -110,7 +110,7 @@ def test_private_texts_are_charged(decoder, tmp_path):
     ledger = tmp_path / "notes.ledger"
     options = {
         "private_texts": ["the tea is cold", "a bagel"], "contexts": 8, "public_datasets": ["public texts"],
-        "ledger": ledger, "dataset": "notes", "epsilon": 8, "delta": 1e-6, "lifetime_draws": 8,
+        "ledger": ledger, "dataset": "notes", "epsilon": 8, "delta": 1e-6, "planned_samples": 8,
     }  # fmt: skip
     with wisp.TextModel.open(decoder) as model, wisp.PrivateGenerator(model, **options) as generator:
         assert not generator.is_free
@@ -119,7 +119,7 @@ def test_private_texts_are_charged(decoder, tmp_path):
         assert "".join(pieces) == made.text and made.num_tokens <= 6
         with pytest.raises(ZeroDivisionError) as raised:
             generator.generate("A note:", max_new_tokens=1, on_text=lambda text: 1 / 0)
-        assert raised.value.__notes__ == ["wisp: the text was ended; the tokens that were drawn stay charged"]
+        assert raised.value.__notes__ == ["wisp: the text was ended; the tokens that were sampled stay charged"]
         assert all(isinstance(piece, str) for piece in generator.stream("A note:", max_new_tokens=1))
         with pytest.raises(wisp.PrivacyRefused, match="room"):
             generator.generate("A note:", max_new_tokens=7)
@@ -133,7 +133,7 @@ def test_private_texts_are_charged(decoder, tmp_path):
 def test_a_stream_pays_for_what_is_read(decoder, tmp_path):
     options = {
         "private_texts": ["the tea is cold", "a bagel"], "contexts": 8, "public_datasets": ["public texts"],
-        "ledger": tmp_path / "notes.ledger", "dataset": "notes", "epsilon": 8, "delta": 1e-6, "lifetime_draws": 8,
+        "ledger": tmp_path / "notes.ledger", "dataset": "notes", "epsilon": 8, "delta": 1e-6, "planned_samples": 8,
     }  # fmt: skip
     with wisp.TextModel.open(decoder) as model, wisp.PrivateGenerator(model, **options) as generator:
         stream = generator.stream("A note:", max_new_tokens=8)
@@ -156,7 +156,7 @@ import sys, wisp
 model = wisp.TextModel.open(sys.argv[1])
 options = {
     "private_texts": ["the tea is cold", "a bagel"], "contexts": 8, "public_datasets": ["public texts"],
-    "ledger": sys.argv[2], "dataset": "notes", "epsilon": 8, "delta": 1e-6, "lifetime_draws": 8,
+    "ledger": sys.argv[2], "dataset": "notes", "epsilon": 8, "delta": 1e-6, "planned_samples": 8,
 }
 held = [model.stream("Once"), wisp.PrivateGenerator(model, **options).stream("A note:", max_new_tokens=8)]
 print(next(held[int(sys.argv[3])]))

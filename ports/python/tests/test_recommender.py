@@ -392,8 +392,8 @@ def test_options_are_checked(tmp_path):
         wisp.Recommender.open(CAFE, backend="gpu")
     with pytest.raises(TypeError, match="bakend"):
         wisp.Recommender.open(CAFE, bakend="int8")
-    with pytest.raises(TypeError, match="half_cache is 1"):
-        wisp.Recommender.open(CAFE, half_cache=1)
+    with pytest.raises(TypeError, match="float16_cache is 1"):
+        wisp.Recommender.open(CAFE, float16_cache=1)
     with pytest.raises(wisp.InvalidArgument, match="max_bytes|bytes"):
         wisp.Recommender.open(CAFE, max_bytes=1000)
     with pytest.raises(wisp.InvalidArgument, match="num_threads is 4294967296"):

@@ -78,7 +78,7 @@ def test_what_is_required_of_others_is_named():
     for call, sentence in (
         (lambda: wisp.budget(None), "budget: ledger"),
         (lambda: wisp.privacy_statement(None, 1e-3), "privacy_statement: ledger"),
-        (lambda: wisp.night(CAFE, "log.db", "mine.wisp", None), "night: ledger"),
+        (lambda: wisp.run_planned(CAFE, "log.db", "mine.wisp", None), "run: ledger"),
         (lambda: wisp.rebase(CAFE, None, "mine.wisp"), "rebase: to_model"),
         (lambda: wisp.Recommender.open(None), "Recommender.open: path"),
         (lambda: wisp.Log.open(None), "Log.open: path"),
@@ -148,7 +148,7 @@ def test_settings_are_arguments():
     assert in_python("(the same data: `dataset` 'Anna'\\''s log.db')") == """(the same data: dataset="Anna's log.db")"""
     assert in_python("declared public (`public_datasets` 'films')") == "declared public (public_datasets=['films'])"
     assert in_python("(`ledger_path`) and (`other_data`)") == "(ledger) and (other_data=True)"
-    assert in_python("make one (`wisp_plan_life`)") == "make one (wisp.plan_life)"
+    assert in_python("make one (`wisp_plan_make`)") == "make one (wisp.plan_deployment)"
 
 
 @pytest.mark.parametrize(

@@ -27,20 +27,20 @@ from ._errors import (
     PrivacyRefused,
     Unsupported,
 )
-from ._life import (
+from ._deployment import (
     NewItem,
     budget,
     catalogue_add,
     catalogue_retire,
     change_plan,
     evaluate,
-    night,
-    plan_life,
+    planned_run,
+    plan_deployment,
     rebase,
     rebase_adapter,
 )
 from ._log import Log
-from ._private import DrawOptions, PrivateGenerator, PrivateRecommender
+from ._private import SampleOptions, PrivateGenerator, PrivateRecommender
 from ._program import compress, convert, export, run_program, train, train_classifier
 from ._recommender import OpenOptions, Recommender, Session, describe_device, plan_memory
 from ._results import (
@@ -49,7 +49,7 @@ from ._results import (
     LogCounts,
     ModelInfo,
     ModelMemory,
-    NightReport,
+    RunReport,
     Plan,
     Provenance,
     Quality,
@@ -65,12 +65,12 @@ from ._training import Anchor, personalise, plan_training_memory, privacy_statem
 __version__ = version()
 
 __all__ = [
-    "Anchor", "Budget", "Cancelled", "Closed", "DrawOptions", "Error", "GenerateOptions", "Generated",
+    "Anchor", "Budget", "Cancelled", "Closed", "SampleOptions", "Error", "GenerateOptions", "Generated",
     "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory",
-    "NewItem", "NightReport", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender",
+    "NewItem", "RunReport", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender",
     "Provenance", "Quality", "Rebased", "Recommender", "Session", "Step", "TextInfo", "TextModel", "TrainingMemory",
     "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire",
-    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "night", "personalise", "plan_life",
+    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "run", "personalise", "plan_deployment",
     "plan_memory", "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter",
     "run_program", "train", "train_classifier", "train_texts",
 ]  # fmt: skip

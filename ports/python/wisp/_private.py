@@ -1,4 +1,4 @@
-"""Draws from weights without a guarantee, each charged before it is made."""
+"""Samples from weights without a guarantee, each charged before it is made."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ._texts import TextModel, stream
 from ._training import Anchor
 
 
-class DrawOptions(TypedDict, total=False):
-    """How draws are made and charged; an option that is left out, or 0, has its default.
+class SampleOptions(TypedDict, total=False):
+    """How samples are made and charged; an option that is left out, or 0, has its default.
 
-    ledger: of the data that the model learned from; required if draws are charged.
+    ledger: of the data that the model learned from; required if samples are charged.
     decoding: "mixed", the model with probability lambda_, else uniform; "anchored", the base moved by at most `clip`
       logits; None: anchored if there is a base, else mixed.
     public_datasets: labels of data sets in the models' provenance that are public: your word.
-    Exactly one of lambda_, clip, epsilon_per_draw, and epsilon (of lifetime_draws together, at delta).
-    budget_epsilon: limit over everything ever done with this data. draws_per_charge: charged draws are spent even if
+    Exactly one of lambda_, clip, epsilon_per_sample, and epsilon (of planned_samples together, at delta).
+    budget_epsilon: limit over everything ever done with this data. samples_per_charge: charged samples are spent even if
       unused; 0: 1. num_records_public: a number of records that anybody may know; delta must be below 1 over it.
     """
 
@@ -33,17 +33,17 @@ class DrawOptions(TypedDict, total=False):
     public_datasets: Sequence[str]
     lambda_: float
     clip: float
-    epsilon_per_draw: float
+    epsilon_per_sample: float
     epsilon: float
     delta: float
-    lifetime_draws: int
+    planned_samples: int
     budget_epsilon: float
     num_records_public: int
     allow_large_delta: bool
     temperature: float
     top_k: int
     top_p: float
-    draws_per_charge: int
+    samples_per_charge: int
     other_data: bool
     uncharged_tuning: str | None
     unit: Unit | None
@@ -51,11 +51,11 @@ class DrawOptions(TypedDict, total=False):
 
 
 class PrivateRecommender(_core.PrivateRecommender):
-    """Items are sampled instead of ranked, and the ledger is charged before each draw. Draws from weights with a
+    """Items are sampled instead of ranked, and the ledger is charged before each sample. Samples from weights with a
     guarantee, or of public data alone, are free. Keeps the models open. A context manager."""
 
-    def __init__(self, model: Recommender, *, base: Recommender | None = None, **options: Unpack[DrawOptions]) -> None:
-        """Options: see `wisp.DrawOptions`. PrivacyRefused: the sentence says what has no guarantee."""
+    def __init__(self, model: Recommender, *, base: Recommender | None = None, **options: Unpack[SampleOptions]) -> None:
+        """Options: see `wisp.SampleOptions`. PrivacyRefused: the sentence says what has no guarantee."""
         super().__init__(model, base, dict(options))
 
     def __enter__(self) -> PrivateRecommender:
@@ -73,8 +73,8 @@ class PrivateRecommender(_core.PrivateRecommender):
         candidates: Items | None = None,
         allow_seen: bool | None = None,
     ) -> numpy.typing.NDArray[numpy.int32]:
-        """Draws at most k distinct items after a history: int32 of shape (found,), in the order of the draws. The
-        candidates must be public. PrivacyRefused when the budget is spent: then nothing was drawn."""
+        """Samples at most k distinct items after a history: int32 of shape (found,), in the order of the samples. The
+        candidates must be public. PrivacyRefused when the budget is spent: then nothing was sampled."""
         return self._recommend(history, k, exclude, candidates, allow_seen)
 
 
@@ -97,12 +97,12 @@ class PrivateGenerator(_core.PrivateGenerator):
         context_after: str | None = None,
         public_text: str | None = None,
         dataset: str | None = None,
-        **options: Unpack[DrawOptions],
+        **options: Unpack[SampleOptions],
     ) -> None:
-        """Options: see `wisp.DrawOptions`; a draw is a token.
+        """Options: see `wisp.SampleOptions`; a sample is a token.
 
         base: the public decoder as shipped. private_texts: each one record; `contexts`: their public number.
-        mix_with_base, base_top, mixing_floor: for mixed draws. context_before, context_after, public_text are public.
+        mix_with_base, base_top, mixing_floor: for mixed samples. context_before, context_after, public_text are public.
         """
         given = {
             key: value
@@ -130,7 +130,7 @@ class PrivateGenerator(_core.PrivateGenerator):
         return Generated(**self._generate(prompt, {"max_new_tokens": max_new_tokens, "stop": stop}, on_text))
 
     def stream(self, prompt: str, *, max_new_tokens: int = 0, stop: Sequence[str] = ()) -> Iterator[str]:
-        """`generate`, piece by piece: each piece is drawn, and charged, when the loop asks for it. Until the loop ends,
+        """`generate`, piece by piece: each piece is sampled, and charged, when the loop asks for it. Until the loop ends,
         or is left, other calls of this object and its models are refused."""
         options = {"max_new_tokens": max_new_tokens, "stop": stop}
         return stream(lambda told: self._generate(prompt, options, told), self._waits)

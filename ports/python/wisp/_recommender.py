@@ -32,7 +32,7 @@ class OpenOptions(TypedDict, total=False):
       that the app stores (zeros at first), says that this very file was verified before; "never".
     adapter: file of an adapter that was trained for this model.
     num_threads: share the positions of one history; scores stay the same to the bit. 0 and 1: the caller's alone.
-    half_cache: float16 key/value cache, slightly less exact.
+    float16_cache: float16 key/value cache, slightly less exact.
     device, device_module, arithmetic, device_bytes: "cuda", its module, the number format of products, its memory.
     max_bytes: InvalidArgument if the model would hold more; 0: no limit.
     """
@@ -42,7 +42,7 @@ class OpenOptions(TypedDict, total=False):
     verified: bytearray | None
     adapter: Path | None
     num_threads: int
-    half_cache: bool
+    float16_cache: bool
     device: str | None
     device_module: Path | None
     arithmetic: str | None

@@ -53,7 +53,7 @@ class ModelMemory:
     name_bytes: int
     total_bytes: int  #: everything but the file
     device_bytes: int  #: the part of these in a device's memory
-    newcomer_bytes: int  #: in addition, from the first empty history (cold start) on
+    cold_start_bytes: int  #: in addition, from the first empty history (cold start) on
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,24 +144,24 @@ class TrainingReport:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The expected cost and gain of a plan of nights."""
+    """The expected cost and gain of a plan of runs."""
 
     runs: int
-    judgings: int
+    evaluations: int
     steps_per_run: int
     expected_batch: int
     records_that_train: int
-    records_that_judge: int
+    evaluation_records: int
     outlook: Literal["gain", "some gain", "hopeless", "new items only"]
     training_noise: float  #: multiplier
-    judging_noise: float  #: multiplier; 0: no evaluation, or a local one
+    evaluation_noise: float  #: multiplier; 0: no evaluation, or a local one
     noise_to_signal: float
     found_gain: float  #: the smallest gain, in NDCG, detected in four of five plans; NaN: none can be
-    bytes: int  #: bytes that a night holds while it steps, beside the log
+    bytes: int  #: bytes that a run holds while it steps, beside the log
     cpu_seconds_of_run: float  #: these four are measured on this device with measure=True; else 0
     seconds_of_run: float
-    cpu_seconds_of_judging: float
-    seconds_of_judging: float
+    cpu_seconds_of_evaluation: float
+    seconds_of_evaluation: float
     was_there: bool  #: the ledger already had the plan, and nothing was written
     noise_of_an_item: float
 
@@ -173,30 +173,30 @@ class Budget:
     epsilon_stated: float  #: an upper bound of everything so far; inf: it cannot be bounded
     delta: float
     epsilon_limit: float  #: NaN: the ledger has no limit
-    has_plan: bool  #: the ledger has a plan of nights, and the next three are its
+    has_plan: bool  #: the ledger has a plan of runs, and the next three are its
     runs_left: int
     steps_left: int
-    judgings_left: int
+    evaluations_left: int
 
 
 @dataclasses.dataclass(frozen=True)
-class NightReport:
-    """The outcome of a night.
+class RunReport:
+    """The outcome of a run.
 
     From `num_events` on numbers are counted on the log. Local only: not private, do not send them anywhere. The same
-    holds for `served`, `changed`, `verdict` and `line()` if the plan's judge is "local".
+    holds for `served`, `changed`, `verdict` and `line()` if the plan's evaluate is "local".
     """
 
     served: Literal["base", "earlier", "newest"]
     changed: bool  #: the file at `output` was replaced: open it again
-    judged: bool  #: this night evaluated the candidate
+    evaluated: bool  #: this run evaluated the candidate
     verdict: Literal["undecided", "better", "worse"]  #: after the newest evaluation
     on_device: bool
-    steps: int  #: steps of this night; 0: the plan has none left
+    steps: int  #: steps of this run; 0: the plan has none left
     steps_of_model: int
     runs_left: int
     steps_left: int
-    judgings_left: int
+    evaluations_left: int
     sentences: list[tuple[Literal["info", "warning"], str]]  #: for the app's own log
     num_events: int
     unknown_events: int
@@ -205,9 +205,9 @@ class NightReport:
     num_records: int
 
     def line(self) -> str:
-        """The night in one line."""
-        judged = f", judged {self.verdict}" if self.judged else ""
-        return f"{self.steps} steps{judged}; the {self.served} model is served; {self.runs_left} nights left"
+        """The run in one line."""
+        evaluated = f", evaluated {self.verdict}" if self.evaluated else ""
+        return f"{self.steps} steps{evaluated}; the {self.served} model is served; {self.runs_left} runs left"
 
 
 @dataclasses.dataclass(frozen=True)

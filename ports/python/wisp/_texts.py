@@ -44,7 +44,7 @@ class TextModel(_core.TextModel):
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[OpenOptions]) -> TextModel:
-        """Opens the file. Options: see `wisp.OpenOptions`; others than backend, half_cache, verify, verified, adapter
+        """Opens the file. Options: see `wisp.OpenOptions`; others than backend, float16_cache, verify, verified, adapter
         and num_threads raise Unsupported. InvalidArgument if the model has no tokenizer."""
         return cls(path, **options)
 

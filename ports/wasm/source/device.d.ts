@@ -45,15 +45,15 @@ export interface PersonaliseResult {
 
 export interface PlanOptions {
   model: string;
-  /** The file that nights write: a plan is refused if the ledger is gone and nights trained beside this file. */
+  /** The file that runs write: a plan is refused if the ledger is gone and runs trained beside this file. */
   output?: string;
   /** Replace another plan that nothing was charged under. */
   replace?: boolean;
   epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
-  /** Number of records when the plan begins; nights share the steps in proportion. 0: all of them. */
+  /** Number of records when the plan begins; runs share the steps in proportion. 0: all of them. */
   numRecordsAtStart?: number;
-  judge?: "private" | "local" | "none";
-  sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number;
+  evaluation?: "private" | "local" | "none";
+  sessionGap?: number; evaluations?: number; evaluationShare?: number; stepsPerRun?: number; expectedBatch?: number;
   learningRate?: number;
   typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string; otherData?: boolean;
   timesPerSecond?: number; trainsUntil?: number;
@@ -63,24 +63,24 @@ export interface PlanOptions {
 export type PlanChange = { model: string } &
   Partial<Pick<PlanOptions, "runs" | "stepsPerRun" | "expectedBatch" | "numRecordsPublic" | "learningRate" | "dryRun">>;
 
-export interface NightOptions extends Running { model: string; output: string; maxBytes?: number }
+export interface PlannedRunOptions extends Running { model: string; output: string; maxBytes?: number }
 
-export interface NightResult {
-  /** The model that is served after this night, and whether it changed. With a plan's judge "local" these two and
+export interface PlannedRunResult {
+  /** The model that is served after this run, and whether it changed. With a plan's evaluate "local" these two and
    * `verdict` are not private: local only. */
   served: number; changed: number; verdict: number;
-  judged: number; onDevice: number; steps: number; stepsOfModel: number;
-  runsLeft: number; stepsLeft: number; judgingsLeft: number;
+  evaluated: number; onDevice: number; steps: number; stepsOfModel: number;
+  runsLeft: number; stepsLeft: number; evaluationsLeft: number;
   /** The following fields are counted on the log. Local only: not private. */
   numEvents: number; unknownEvents: number; unknownItems: number; badRows: number; numRecords: number;
 }
 
 export interface Budget {
   epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number;
-  judgingsLeft: number;
+  evaluationsLeft: number;
 }
 
-/** A message of a night. */
+/** A message of a run. */
 export interface Sentence { level: "info" | "warning"; text: string }
 
 export interface PruneOptions {
@@ -118,7 +118,7 @@ export class Device {
   plan(options: PlanOptions): Promise<Record<string, number>>;
   planChange(options: PlanChange): Promise<Record<string, number>>;
   personalise(options: PersonaliseOptions): Promise<PersonaliseResult>;
-  night(options: NightOptions): Promise<NightResult>;
+  runPlanned(options: PlannedRunOptions): Promise<PlannedRunResult>;
   /** Local only: not private. */
   evaluate(model: string): Promise<{ ndcgAt10: number; hitAt10: number; numUsers: number }>;
   budget(options: { delta: number }): Promise<Budget>;

@@ -6,7 +6,7 @@ import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
 
 const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger", CHECKPOINT = ".checkpoint";
-// Files that one call may create: a log's and a ledger's journal, a night's files beside its output, temporary files.
+// Files that one call may create: a log's and a ledger's journal, a run's files beside its output, temporary files.
 const SPARE_FILES = 16;
 // Error codes of files in WASI's numbering.
 const ENOSPC = 51;
@@ -257,11 +257,11 @@ class Host {
   }
 
   // Replaces names of enums by their numbers.
-  named({unit, judge, ...options}) {
+  named({unit, evaluation, ...options}) {
     return {
       ...options,
       ...(unit !== undefined && {unit: this.library.constant("WISP_UNIT_", unit, "unit")}),
-      ...(judge !== undefined && {judge: this.library.constant("WISP_JUDGE_", judge, "judge")}),
+      ...(evaluation !== undefined && {evaluation: this.library.constant("WISP_EVALUATION_", evaluation, "evaluate")}),
     };
   }
 
@@ -283,7 +283,7 @@ class Host {
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_plan");
       const plan = {timesPerSecond: 1000, dataset: "events", ...this.learning(options)};
-      this.library.call(scope, "wisp_plan_life", this.library.struct(scope, "wisp_plan_options", plan), out);
+      this.library.call(scope, "wisp_plan_make", this.library.struct(scope, "wisp_plan_options", plan), out);
       return this.library.read("wisp_plan", out);
     });
   }
@@ -322,18 +322,18 @@ class Host {
     });
   }
 
-  night(options) {
-    checkOptions("night", "wisp_night_options", options);
+  runPlanned(options) {
+    checkOptions("run", "wisp_run_options", options);
     return this.library.within((scope) => {
       required(options, "output");
-      const out = this.library.struct(scope, "wisp_night_result");
+      const out = this.library.struct(scope, "wisp_run_result");
       const how = this.library.struct(
-          scope, "wisp_night_options", {...this.learning(options), logPath: `${ROOT}/${LOG}`},
+          scope, "wisp_run_options", {...this.learning(options), logPath: `${ROOT}/${LOG}`},
           {progress: this.library.ask("wisp_wasm_progress"), logger: this.library.ask("wisp_wasm_logger")});
       this.openedLog();
       this.forgetModels();
-      this.library.call(scope, "wisp_personalise_night", how, out);
-      return this.library.read("wisp_night_result", out);
+      this.library.call(scope, "wisp_run_planned", how, out);
+      return this.library.read("wisp_run_result", out);
     });
   }
 

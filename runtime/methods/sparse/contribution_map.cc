@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "runtime/core/room.h"
+#include "runtime/core/capacity.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/train/popularity.h"
 
@@ -56,10 +56,10 @@ ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions
 }
 
 // Reserves memory for all rows that the batch can touch, so that counting in a step allocates nothing.
-void ContributionMap::MakeRoom(std::span<const Record* const> batch) {
+void ContributionMap::ReserveCapacity(std::span<const Record* const> batch) {
   size_t names = 0;
   for (const Record* record : batch) names += record->inputs.size() + record->targets.size();
-  const size_t room = GrownRoom(room_, std::min(names, places_), places_);
+  const size_t room = GrownCapacity(room_, std::min(names, places_), places_);
   if (room == room_) return;
   room_ = room;
   touched_.Reserve(room);
@@ -68,7 +68,7 @@ void ContributionMap::MakeRoom(std::span<const Record* const> batch) {
 }
 
 void ContributionMap::Keep(int32_t row, std::vector<int32_t>& survivors) const {
-  wisp::MakeRoom(survivors, survivors.size() + 1, places_);
+  wisp::ReserveCapacity(survivors, survivors.size() + 1, places_);
   survivors.push_back(row);
 }
 
@@ -90,7 +90,7 @@ void ContributionMap::Select(std::span<const Record* const> batch, privacy::Rand
   survivors.clear();
   touched_.Clear();
   counts_.clear();
-  MakeRoom(batch);
+  ReserveCapacity(batch);
   for (const Record* record : batch) Count(*record);
   privacy::AddDiscreteGaussian(noise, sigma_, counts_);
   for (size_t slot = 0; slot < counts_.size(); ++slot) {

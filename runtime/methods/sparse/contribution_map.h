@@ -69,7 +69,7 @@ class ContributionMap {
   static constexpr size_t kNamesPerPosition = 2;
 
  private:
-  void MakeRoom(std::span<const Record* const> batch);
+  void ReserveCapacity(std::span<const Record* const> batch);
   void Count(const Record& record);
   void Keep(int32_t row, std::vector<int32_t>& survivors) const;
   void SelectUntouched(privacy::RandomStream& noise, std::vector<int32_t>& survivors);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/core/room.h"
+#include "runtime/core/capacity.h"
 #include "runtime/gradients/form_outer.h"
 
 namespace wisp {
@@ -29,7 +29,7 @@ SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
           .normed = s.norms_head_rows ? FormOuterScratch(picked, s.parameters[0].cols) : 0};
 }
 
-void SparseGradients::MakeRoom(size_t rows) {
+void SparseGradients::ReserveCapacity(size_t rows) {
   const Room room = RoomFor(setup_, rows);
   ReallocateEmpty(slots_, room.record_rows);
   ReallocateEmpty(rows_, room.record_rows * layout_.d());

@@ -59,7 +59,7 @@ class SparseGradients : public RecordGradients {
 
   // Replaces the memory by space for sets of up to `rows` rows. No record may be open. Records on such sets allocate
   // nothing.
-  void MakeRoom(size_t rows);
+  void ReserveCapacity(size_t rows);
   // Bytes of an object with space for `rows` rows. Allocates nothing.
   static size_t PlanBytes(const Setup& setup, size_t rows);
 

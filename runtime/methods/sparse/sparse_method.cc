@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/core/room.h"
+#include "runtime/core/capacity.h"
 #include "runtime/methods/sparse/sparse_batch_gradients.h"
 #include "runtime/methods/sparse/sparse_gradients.h"
 #include "runtime/methods/sparse/step_rows.h"
@@ -74,7 +74,7 @@ class SparseMethod final : public SumMethod {
     for (size_t w = 0; w < num_workers_; ++w) {
       on_host_.push_back(Own(std::make_unique<SparseGradients>(device, HostSetup(s.graph, s.trained, s.options, w),
                                                                rows_, sum_.clip(), sum_.gradients())));
-      on_host_.back()->MakeRoom(room_);
+      on_host_.back()->ReserveCapacity(room_);
     }
   }
 
@@ -128,7 +128,7 @@ class SparseMethod final : public SumMethod {
   void SetRows(std::span<const int32_t> negatives) {
     if (rows_.size() > 0 && !step_rows_.differ() && (on_device_ == nullptr || negatives.empty())) return;
     rows_.Clear();
-    MakeRoom(step_rows_.rows().size());
+    ReserveCapacity(step_rows_.rows().size());
     if (on_device_ != nullptr) {
       for (int32_t row : negatives) rows_.Insert(row);
     }
@@ -137,12 +137,12 @@ class SparseMethod final : public SumMethod {
   }
 
   // Reserves memory for steps of up to `rows` rows; a float sum has it from the start.
-  void MakeRoom(size_t rows) {
+  void ReserveCapacity(size_t rows) {
     if (rows <= room_) return;
-    room_ = GrownRoom(room_, rows, step_rows_.counts().most);
+    room_ = GrownCapacity(room_, rows, step_rows_.counts().most);
     rows_.Reserve(room_);
-    sum_.MakeRoom(layout_.size(room_));
-    for (SparseGradients* gradients : on_host_) gradients->MakeRoom(room_);
+    sum_.ReserveCapacity(layout_.size(room_));
+    for (SparseGradients* gradients : on_host_) gradients->ReserveCapacity(room_);
   }
 
   // Sorts a whole table's gradient into the table's order, because weights may be averaged, which is not offered by
@@ -208,7 +208,7 @@ MethodBytes PlanSparseMethod(const Graph& graph, const TrainedSet& trained, size
   const size_t selected =
       std::min(counts.places, touched + BinomialUpperQuantile(counts.places, ContributionMap::FalseRowChance(map)));
   bytes.rows_at_most = std::min(counts.most, selected + counts.negatives);
-  const size_t room = MostRoom(bytes.rows_at_most, counts.most);
+  const size_t room = MostCapacity(bytes.rows_at_most, counts.most);
   bytes.growth_at_most =
       sums(room) - sums(0) + records(room) - records(0) + StepRows::GrowthAtMost(a, o, touched, selected);
   return bytes;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/core/room.h"
+#include "runtime/core/capacity.h"
 #include "runtime/train/privacy_plan.h"
 
 namespace wisp {
@@ -34,7 +34,7 @@ void StepRows::Choose(const StepBatch& batch, privacy::RandomStream& noise) {
   if (!differ()) return;
   if (map_) {
     map_->Select(batch.records, noise, rows_);
-    MakeRoom(rows_, rows_.size() + batch.negatives.size(), counts_.places + counts_.negatives);
+    ReserveCapacity(rows_, rows_.size() + batch.negatives.size(), counts_.places + counts_.negatives);
   } else {
     rows_.assign(fixed_->rows().begin(), fixed_->rows().end());
   }
@@ -63,8 +63,8 @@ size_t StepRows::PlanBytes(const Architecture& a, const TrainingOptions& o) {
 
 size_t StepRows::GrowthAtMost(const Architecture& a, const TrainingOptions& o, size_t touched, size_t selected) {
   const Counts counts(a, o);
-  return MostRoom(selected + counts.negatives, counts.places + counts.negatives) * sizeof(int32_t) +
-         ContributionMap::PlanBytes(a.num_items, a.max_length, MostRoom(touched, counts.places)) -
+  return MostCapacity(selected + counts.negatives, counts.places + counts.negatives) * sizeof(int32_t) +
+         ContributionMap::PlanBytes(a.num_items, a.max_length, MostCapacity(touched, counts.places)) -
          ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
 }
 

@@ -56,7 +56,7 @@ std::optional<Mechanism> AsOneGaussian(const Mechanism& m) {
 }
 
 ptrdiff_t CountNoises(const std::vector<Mechanism>& list) {
-  return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_draw(); });
+  return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_sample(); });
 }
 
 // Rounds the draws' parameters up, or those of noises, until there are few kinds of them.
@@ -70,7 +70,7 @@ std::vector<Mechanism> RoundedToFew(std::vector<Mechanism> merged, bool draws, p
     std::vector<Mechanism> rounded;
     rounded.reserve(exact.size());
     for (const Mechanism& m : exact) {
-      rounded.push_back(m.is_draw() == draws && m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
+      rounded.push_back(m.is_sample() == draws && m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
     }
     merged = Merge(rounded);
   }
@@ -148,7 +148,7 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
   std::vector<PartToCompose> parts;
   for (const Mechanism& m : mechanisms) {
     parts.push_back({m});
-    if (!m.is_draw()) continue;
+    if (!m.is_sample()) continue;
     if (auto alone = m.kind().compose_alone ? m.kind().compose_alone(m) : std::nullopt) {
       parts.back().composed = std::move(alone);
     } else {
@@ -180,7 +180,7 @@ double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, co
 // eta^2 / 4. RDP adds up the members' own, so it may be below. It may also be below if draws are rounded up to few
 // kinds, or are so many that the transform's rounding exceeds delta.
 bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
-  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return m.is_draw(); });
+  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return m.is_sample(); });
 }
 
 // A figure with everything that it depends on.
@@ -192,7 +192,7 @@ struct AnsweredQuestion {
 };
 
 // Caches the newest figures that this thread asked for. A ledger asks for those of its plan each time it is opened, and
-// a night opens it several times. Computing one figure takes a quarter of a second.
+// a run opens it several times. Computing one figure takes a quarter of a second.
 class AnsweredQuestions {
  public:
   const StatedEpsilon* Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {

@@ -12,43 +12,43 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr double kDrawLossWidth = 1e-4;
-// Range of the loss of one draw. A larger loss promises nothing; with a smaller one the model has no influence.
-constexpr double kLargestDrawLoss = 100, kSmallestDrawLoss = 1e-9;
+constexpr double kSampleLossWidth = 1e-4;
+// Range of the loss of one sample. A larger loss promises nothing; with a smaller one the model has no influence.
+constexpr double kLargestSampleLoss = 100, kSmallestSampleLoss = 1e-9;
 constexpr double kUlp = 0x1p-53;
 
-// Returns a mechanism of `draws` draws, each with at most this pure epsilon up to rounding.
+// Returns a mechanism of `samples` samples, each with at most this pure epsilon up to rounding.
 using MechanismOfLoss = std::function<Result<Mechanism>(double loss)>;
 
-struct Draws {
+struct Samples {
   uint64_t count;
   Adjacency adjacency;
 };
 
-Result<Mechanism> MakeResponse(double lambda, const Draws& draws, const PublicMixture& mixture) {
+Result<Mechanism> MakeResponse(double lambda, const Samples& samples, const PublicMixture& mixture) {
   if (mixture.support > 0 && mixture.min_probability > 0) {
     return InvalidArgument(
         "a public mixture has a support, if it is uniform, or a smallest probability: both are given");
   }
   if (mixture.support > 0) {
     return Mechanism::RandomisedResponse(
-        {.support = mixture.support, .lambda = lambda, .count = draws.count, .adjacency = draws.adjacency});
+        {.support = mixture.support, .lambda = lambda, .count = samples.count, .adjacency = samples.adjacency});
   }
   return Mechanism::NonUniformResponse({.min_probability = mixture.min_probability,
                                         .lambda = lambda,
-                                        .count = draws.count,
-                                        .adjacency = draws.adjacency});
+                                        .count = samples.count,
+                                        .adjacency = samples.adjacency});
 }
 
 // Inverts eps0 = log(1 + lambda / ((1 - lambda) u)).
-Result<Mechanism> ResponseOfLoss(double loss, const Draws& draws, const PublicMixture& mixture) {
+Result<Mechanism> ResponseOfLoss(double loss, const Samples& samples, const PublicMixture& mixture) {
   const double u = mixture.support > 0 ? 1 / static_cast<double>(mixture.support) : mixture.min_probability;
   const double odds = std::expm1(loss) * u, lambda = std::isfinite(odds) ? odds / (1 + odds) : 1;
-  return MakeResponse(std::min(lambda, 1 - kUlp), draws, mixture);
+  return MakeResponse(std::min(lambda, 1 - kUlp), samples, mixture);
 }
 
-Result<Mechanism> RangeOfLoss(double loss, const Draws& draws) {
-  return Mechanism::BoundedRange({.range = loss, .count = draws.count, .adjacency = draws.adjacency});
+Result<Mechanism> RangeOfLoss(double loss, const Samples& samples) {
+  return Mechanism::BoundedRange({.range = loss, .count = samples.count, .adjacency = samples.adjacency});
 }
 
 Status CheckPure(const PureRequest& request) {
@@ -59,48 +59,48 @@ Status CheckPure(const PureRequest& request) {
 // Starts from the closed form and decreases until rounding does not exceed the target either.
 Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss& mechanism_of) {
   WISP_RETURN_IF_ERROR(CheckPure(request));
-  const double loss = request.epsilon / static_cast<double>(std::max<uint64_t>(1, request.draws));
+  const double loss = request.epsilon / static_cast<double>(std::max<uint64_t>(1, request.samples));
   for (double less = 0; less < 0.5; less = less == 0 ? 4 * kUlp : 2 * less) {
     WISP_ASSIGN_OR_RETURN(const Mechanism m, mechanism_of(loss * (1 - less)));
     WISP_ASSIGN_OR_RETURN(const double epsilon, PureEpsilon(std::span(&m, 1)));
     if (epsilon <= request.epsilon) return m;
   }
-  return PrivacyRefused("epsilon ", DoubleText(request.epsilon), " over ", request.draws,
-                        " draws is below what can be computed");
+  return PrivacyRefused("epsilon ", DoubleText(request.epsilon), " over ", request.samples,
+                        " samples is below what can be computed");
 }
 
-class DrawLossSearch {
+class SampleLossSearch {
  public:
-  DrawLossSearch(const DrawRequest& request, const MechanismOfLoss& mechanism_of)
+  SampleLossSearch(const SampleRequest& request, const MechanismOfLoss& mechanism_of)
       : request_(request), mechanism_of_(mechanism_of) {}
 
-  Result<DrawCalibration> At(double loss) const {
+  Result<SampleCalibration> At(double loss) const {
     WISP_ASSIGN_OR_RETURN(const Mechanism m, mechanism_of_(loss));
     WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request_.target.delta()));
     std::vector<Mechanism> all(request_.composed_with.begin(), request_.composed_with.end());
     all.push_back(m);
     WISP_ASSIGN_OR_RETURN(const double epsilon, PldEpsilon(all, delta));
-    return DrawCalibration{m, epsilon};
+    return SampleCalibration{m, epsilon};
   }
-  bool Keeps(const DrawCalibration& c) const { return c.epsilon <= request_.target.epsilon(); }
+  bool Keeps(const SampleCalibration& c) const { return c.epsilon <= request_.target.epsilon(); }
 
  private:
-  const DrawRequest& request_;
+  const SampleRequest& request_;
   const MechanismOfLoss& mechanism_of_;
 };
 
 // Doubles away from the pure solution until the target is bracketed, then bisects the logarithm. `best` always keeps
 // the promise.
-Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfLoss& mechanism_of) {
-  const DrawLossSearch search(request, mechanism_of);
-  const double pure = request.target.epsilon() / static_cast<double>(std::max<uint64_t>(1, request.draws));
-  double low = std::min(pure, kLargestDrawLoss) * (1 - 1e-12), high = low;
-  WISP_ASSIGN_OR_RETURN(DrawCalibration best, search.At(low));
+Result<SampleCalibration> Calibrate(const SampleRequest& request, const MechanismOfLoss& mechanism_of) {
+  const SampleLossSearch search(request, mechanism_of);
+  const double pure = request.target.epsilon() / static_cast<double>(std::max<uint64_t>(1, request.samples));
+  double low = std::min(pure, kLargestSampleLoss) * (1 - 1e-12), high = low;
+  WISP_ASSIGN_OR_RETURN(SampleCalibration best, search.At(low));
   while (!search.Keeps(best)) {
-    if (low < std::min(kSmallestDrawLoss, 1e-6 * pure)) {
+    if (low < std::min(kSmallestSampleLoss, 1e-6 * pure)) {
       return PrivacyRefused("epsilon ", DoubleText(request.target.epsilon()), " at delta ",
                             DoubleText(request.target.delta()),
-                            " cannot be met: what is spent beside the draws leaves no room, together they cost ",
+                            " cannot be met: what is spent beside the samples leaves no room, together they cost ",
                             EpsilonText(best.epsilon));
     }
     high = low;
@@ -108,16 +108,16 @@ Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfL
     WISP_ASSIGN_OR_RETURN(best, search.At(low));
   }
   while (high == low) {
-    if (low >= kLargestDrawLoss / 2) return best;
-    WISP_ASSIGN_OR_RETURN(const DrawCalibration further, search.At(2 * low));
+    if (low >= kLargestSampleLoss / 2) return best;
+    WISP_ASSIGN_OR_RETURN(const SampleCalibration further, search.At(2 * low));
     high = 2 * low;
     if (!search.Keeps(further)) break;
     best = further;
     low = high;
   }
-  while (high / low > 1 + kDrawLossWidth) {
+  while (high / low > 1 + kSampleLossWidth) {
     const double middle = std::sqrt(low * high);
-    WISP_ASSIGN_OR_RETURN(const DrawCalibration between, search.At(middle));
+    WISP_ASSIGN_OR_RETURN(const SampleCalibration between, search.At(middle));
     if (search.Keeps(between)) best = between;
     (search.Keeps(between) ? low : high) = middle;
   }
@@ -127,23 +127,23 @@ Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfL
 }  // namespace
 
 Result<Mechanism> PureResponse(const PureRequest& request, const PublicMixture& mixture) {
-  const Draws draws{request.draws, request.adjacency};
-  return LargestPure(request, [&](double loss) { return ResponseOfLoss(loss, draws, mixture); });
+  const Samples samples{request.samples, request.adjacency};
+  return LargestPure(request, [&](double loss) { return ResponseOfLoss(loss, samples, mixture); });
 }
 
 Result<Mechanism> PureBoundedRange(const PureRequest& request) {
-  const Draws draws{request.draws, request.adjacency};
-  return LargestPure(request, [&](double loss) { return RangeOfLoss(loss, draws); });
+  const Samples samples{request.samples, request.adjacency};
+  return LargestPure(request, [&](double loss) { return RangeOfLoss(loss, samples); });
 }
 
-Result<DrawCalibration> CalibrateResponse(const DrawRequest& request, const PublicMixture& mixture) {
-  const Draws draws{request.draws, request.adjacency};
-  return Calibrate(request, [&](double loss) { return ResponseOfLoss(loss, draws, mixture); });
+Result<SampleCalibration> CalibrateResponse(const SampleRequest& request, const PublicMixture& mixture) {
+  const Samples samples{request.samples, request.adjacency};
+  return Calibrate(request, [&](double loss) { return ResponseOfLoss(loss, samples, mixture); });
 }
 
-Result<DrawCalibration> CalibrateBoundedRange(const DrawRequest& request) {
-  const Draws draws{request.draws, request.adjacency};
-  return Calibrate(request, [&](double loss) { return RangeOfLoss(loss, draws); });
+Result<SampleCalibration> CalibrateBoundedRange(const SampleRequest& request) {
+  const Samples samples{request.samples, request.adjacency};
+  return Calibrate(request, [&](double loss) { return RangeOfLoss(loss, samples); });
 }
 
 double ClipOfRange(double range, double temperature) {

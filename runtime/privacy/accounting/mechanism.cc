@@ -123,7 +123,7 @@ Result<Mechanism> Mechanism::BoundedRange(const BoundedRangeOptions& o) {
 }
 
 std::string_view Mechanism::word() const { return kind_->word; }
-bool Mechanism::is_draw() const { return kind_->is_draw; }
+bool Mechanism::is_sample() const { return kind_->is_sample; }
 
 double Mechanism::Parameter(std::string_view name, double otherwise) const {
   for (size_t i = 0; i < ParametersOf(*kind_).size(); ++i) {

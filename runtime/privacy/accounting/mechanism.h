@@ -69,8 +69,8 @@ class Mechanism {
     uint64_t steps = 0;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // One of `support` values is drawn from lambda q + (1 - lambda) uniform. q may be any distribution computed from the
-  // records and from earlier draws; the support is public. k distinct values, each drawn from those left, are k
+  // One of `support` values is sampled from lambda q + (1 - lambda) uniform. q may be any distribution computed from
+  // the records and from earlier samples; the support is public. k distinct values, each sampled from those left, are k
   // mechanisms with supports n, n - 1, ...
   struct ResponseOptions {
     uint64_t support = 0;  // 2 and above
@@ -88,7 +88,7 @@ class Mechanism {
   // Exponential mechanism, softmax sampling, Gumbel-max: between neighbours the logits (divided by the temperature)
   // move by amounts that differ by at most range. That holds if each moves by at most range / 2, or if all move the
   // same way by at most range, as counts do when a record joins. Logits (b + clip(f - b, -c, c)) / tau with public b
-  // have range 4 c / tau. Gumbel noise with the k largest taken, in order or not, is k such draws.
+  // have range 4 c / tau. Gumbel noise with the k largest taken, in order or not, is k such samples.
   struct BoundedRangeOptions {
     double range = 0;  // above 0 and finite
     uint64_t count = 1;
@@ -108,7 +108,7 @@ class Mechanism {
 
   const MechanismKind& kind() const { return *kind_; }
   std::string_view word() const;  // of the kind: "gaussian"
-  bool is_draw() const;           // else noise on a sum over records
+  bool is_sample() const;         // else noise on a sum over records
   const Values& values() const { return values_; }
   // The parameter of this name, or `otherwise` if the kind has none.
   double Parameter(std::string_view name, double otherwise = 0) const;
@@ -119,7 +119,7 @@ class Mechanism {
   uint64_t support() const { return static_cast<uint64_t>(Parameter("support")); }
   // The smallest public probability of a randomised response; 1 / support for the uniform distribution.
   double min_probability() const { return support() > 0 ? 1 / Parameter("support") : Parameter("min_probability"); }
-  uint64_t steps() const { return steps_; }  // draws, epochs or runs: the kind says which
+  uint64_t steps() const { return steps_; }  // samples, epochs or runs: the kind says which
   uint64_t training_steps() const;           // steps() in steps of training
   Adjacency adjacency() const { return adjacency_; }
 

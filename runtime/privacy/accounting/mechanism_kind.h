@@ -38,7 +38,7 @@ struct MechanismKind {
   const char* in_words;  // the first of Mechanism::Describe
   const char* unit;      // what steps() counts, in words
   // A random choice from private scores. If false, noise on a sum over records.
-  bool is_draw;
+  bool is_sample;
   // How records take part, in a word and for people who do not know the word. Null: a statement does not say.
   const char* sampling;
   const char* participation;

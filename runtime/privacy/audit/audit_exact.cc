@@ -69,7 +69,7 @@ double OneSidedEpsilon(std::span<const double> p, std::span<const double> q, dou
 // Enumerates all tuples that begin with `drawn`, which has probability p under one model and q under the other.
 class Enumeration {
  public:
-  Enumeration(uint32_t draws, const NextDraw& next_p, const NextDraw& next_q)
+  Enumeration(uint32_t draws, const NextSample& next_p, const NextSample& next_q)
       : draws_(draws), next_p_(next_p), next_q_(next_q) {}
 
   Status Extend(double p, double q) {
@@ -95,7 +95,7 @@ class Enumeration {
   DistributionPair Take() && { return std::move(pair_); }
 
  private:
-  Status Ask(const NextDraw& next, std::vector<double>& after) {
+  Status Ask(const NextSample& next, std::vector<double>& after) {
     WISP_ASSIGN_OR_RETURN(after, next(drawn_));
     WISP_RETURN_IF_ERROR(CheckDistribution(after));
     if (num_items_ == 0) num_items_ = after.size();
@@ -104,8 +104,8 @@ class Enumeration {
   }
 
   uint32_t draws_;
-  const NextDraw& next_p_;
-  const NextDraw& next_q_;
+  const NextSample& next_p_;
+  const NextSample& next_q_;
   size_t num_items_ = 0;
   std::vector<uint32_t> drawn_;
   DistributionPair pair_;
@@ -137,14 +137,14 @@ Result<double> ExactEpsilon(std::span<const double> p, std::span<const double> q
   return std::max(OneSidedEpsilon(p, q, delta), OneSidedEpsilon(q, p, delta));
 }
 
-Result<DistributionPair> OrderedDraws(uint32_t draws, const NextDraw& p, const NextDraw& q) {
+Result<DistributionPair> OrderedSamples(uint32_t draws, const NextSample& p, const NextSample& q) {
   if (draws == 0) return InvalidArgument("tuples of no draws");
   Enumeration enumeration(draws, p, q);
   WISP_RETURN_IF_ERROR(enumeration.Extend(1, 1));
   return std::move(enumeration).Take();
 }
 
-NextDraw WithoutReplacement(std::vector<double> probabilities) {
+NextSample WithoutReplacement(std::vector<double> probabilities) {
   return [probabilities = std::move(probabilities)](std::span<const uint32_t> drawn) -> Result<std::vector<double>> {
     std::vector<double> left = probabilities;
     for (uint32_t item : drawn) left[item] = 0;

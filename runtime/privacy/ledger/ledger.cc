@@ -67,14 +67,14 @@ Status Ledger::CheckDataset(const std::string& dataset) const {
   return impl_->CheckDataset(impl_->subject, dataset);
 }
 
-Status Ledger::Impl::AddSplit(double judging_share, std::vector<LedgerRow>& rows) const {
+Status Ledger::Impl::AddSplit(double evaluation_share, std::vector<LedgerRow>& rows) const {
   if (const auto& there = budget.split()) {
-    if (there->judging_share == judging_share) return OkStatus();
+    if (there->evaluation_share == evaluation_share) return OkStatus();
     return PrivacyRefused("ledger '", database.path(), "' divides its records already, with a share of ",
-                          DoubleText(there->judging_share),
-                          " that judges; records are divided once, as one that changed sides would count for both");
+                          DoubleText(there->evaluation_share),
+                          " that evaluates; records are divided once, as one that changed sides would count for both");
   }
-  LedgerSplit split{.judging_share = judging_share};
+  LedgerSplit split{.evaluation_share = evaluation_share};
   WISP_ASSIGN_OR_RETURN(split.salt, NewRandomId());
   rows.emplace_back(split);
   return OkStatus();
@@ -108,7 +108,7 @@ Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
   if (setup.newest_row) WISP_RETURN_IF_ERROR(CheckNewest(*setup.newest_row));
   std::vector<LedgerRow> rows;
   if (setup.limit) rows.emplace_back(LedgerLimit{.limit = *setup.limit});
-  if (setup.judging_share) WISP_RETURN_IF_ERROR(AddSplit(*setup.judging_share, rows));
+  if (setup.evaluation_share) WISP_RETURN_IF_ERROR(AddSplit(*setup.evaluation_share, rows));
   LedgerParts after = budget;
   for (const LedgerRow& row : rows) WISP_RETURN_IF_ERROR(TakeRow(after, row));
   for (const PlanRequest& plan : setup.plans) {
@@ -119,12 +119,12 @@ Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
 }
 
 Status Ledger::SetUp(const LedgerSetup& setup) {
-  const double share = setup.judging_share.value_or(0.5);
+  const double share = setup.evaluation_share.value_or(0.5);
   if (!(share > 0 && share < 1))
-    return InvalidArgument("the share of records that judge is ", DoubleText(share),
+    return InvalidArgument("the share of evaluation records is ", DoubleText(share),
                            ", allowed is above 0 and below 1");
   std::lock_guard lock(impl_->mutex);
-  if (setup.judging_share && impl_->subject.adjacency != Adjacency::kAddRemove)
+  if (setup.evaluation_share && impl_->subject.adjacency != Adjacency::kAddRemove)
     return Unsupported(
         "the data set of ledger '", impl_->database.path(), "' is protected under ",
         std::string(ToText(impl_->subject.adjacency)),

@@ -49,11 +49,11 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text);
 // The records that a mechanism reads. Each record of a divided data set is in one part (LedgerSplit), so a mechanism
 // that reads only one part costs the other nothing: both compose in parallel (docs/algorithms.md, section 11).
 enum class RecordPart {
-  kAll,       // may read every record: counts for both parts
-  kTraining,  // records that train
-  kJudging,   // records held out to evaluate whether the trained model is better
+  kAll,         // may read every record: counts for both parts
+  kTraining,    // records that train
+  kEvaluation,  // records held out to evaluate whether the trained model is better
 };
-std::string_view ToText(RecordPart part);  // "all", "training", "judging"
+std::string_view ToText(RecordPart part);  // "all", "training", "evaluation"
 Result<RecordPart> RecordPartFromText(std::string_view text);
 
 using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
@@ -103,8 +103,8 @@ struct LedgerPlan {
 struct LedgerSplit {
   uint64_t seq = 0;
   std::string time_utc;
-  double judging_share = 0;  // above 0, below 1
-  std::string salt;          // kSplitSaltBytes random, public bytes
+  double evaluation_share = 0;  // above 0, below 1
+  std::string salt;             // kSplitSaltBytes random, public bytes
 };
 inline constexpr size_t kSplitSaltBytes = 16;
 
@@ -163,7 +163,7 @@ struct PlanRequest {
 // Terms that are fixed before the first charge. Fields that are empty leave the present terms as they are.
 struct LedgerSetup {
   std::optional<EpsilonDelta> limit = {};
-  std::optional<double> judging_share = {};
+  std::optional<double> evaluation_share = {};
   std::vector<PlanRequest> plans = {};  // written in this order
   // The newest row (Ledger::NewestRow) of the ledger from which these terms follow. If the ledger has newer rows,
   // nothing is written.
@@ -280,7 +280,7 @@ class Ledger {
   // Divides the records, once: from now on charges may be of one part, and the data set's figure is that of the part
   // that was charged most. Does nothing if they are already divided in this way. kPrivacyRefused if they are divided in
   // another way; kUnsupported under replace-one, where parts would add up.
-  Status Split(double judging_share) { return SetUp({.judging_share = judging_share}); }
+  Status Split(double evaluation_share) { return SetUp({.evaluation_share = evaluation_share}); }
   Result<std::optional<LedgerSplit>> TheSplit() const;
 
   // Stores what the charge released, for code that continues from it. It must contain only what the charge paid for and

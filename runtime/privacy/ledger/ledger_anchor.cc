@@ -34,7 +34,7 @@ bool FromHex(std::string_view text, Bytes& bytes) {
   return true;
 }
 
-std::string LineOf(const AnchorValue& value) {
+std::string FindLineage(const AnchorValue& value) {
   return std::string(kTitle) + ToHex(value.ledger_id) + " " + std::to_string(value.seq) + " " + ToHex(value.chain) +
          "\n";
 }
@@ -71,7 +71,7 @@ class File final : public LedgerAnchor {
   }
 
   Status Write(const AnchorValue& value) override {
-    const std::string temporary = path_ + ".tmp", line = LineOf(value);
+    const std::string temporary = path_ + ".tmp", line = FindLineage(value);
     const int file = OpenLocked(temporary);
     if (file < 0) return Failed("cannot be written");
     if (!IsOurs(file)) {

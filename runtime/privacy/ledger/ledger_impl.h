@@ -151,7 +151,7 @@ struct Ledger::Impl {
   // Ledger::SetUp, and its rows: the one that divides the records, if they are not divided yet, and that of a plan
   // which may be made now and keeps the limit, and which is added to `after`.
   Status SetUp(const LedgerSetup& setup);
-  Status AddSplit(double judging_share, std::vector<LedgerRow>& rows) const;
+  Status AddSplit(double evaluation_share, std::vector<LedgerRow>& rows) const;
   Result<LedgerRow> PlanRow(const PlanRequest& request, LedgerParts& after) const;
 
   Result<ChargeId> Charge(const ChargeRequest& charge) {

@@ -47,17 +47,17 @@ std::string_view ToText(RecordPart part) {
       return "all";
     case RecordPart::kTraining:
       return "training";
-    case RecordPart::kJudging:
-      return "judging";
+    case RecordPart::kEvaluation:
+      return "evaluation";
   }
   return "unknown";
 }
 
 Result<RecordPart> RecordPartFromText(std::string_view text) {
-  for (RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kJudging}) {
+  for (RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kEvaluation}) {
     if (text == ToText(part)) return part;
   }
-  return NotAName("the part of the records", text, "all, training, judging");
+  return NotAName("the part of the records", text, "all, training, evaluation");
 }
 
 }  // namespace wisp::privacy

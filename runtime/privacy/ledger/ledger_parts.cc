@@ -13,7 +13,7 @@ void LedgerParts::ForEach(Budgets& budgets, RecordPart part, const Use& use) {
 
 std::string LedgerParts::Name(size_t budget) const {
   if (!split_) return "the data set";
-  return kParts[budget] == RecordPart::kTraining ? "the records that train" : "the records that judge";
+  return kParts[budget] == RecordPart::kTraining ? "the records that train" : "the evaluation records";
 }
 
 Status LedgerParts::Take(const LedgerLimit& limit) {

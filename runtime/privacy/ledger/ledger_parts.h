@@ -64,7 +64,7 @@ class LedgerParts {
   Result<LedgerFigures> Stated(const Delta& delta) const;
 
  private:
-  static constexpr RecordPart kParts[] = {RecordPart::kTraining, RecordPart::kJudging};
+  static constexpr RecordPart kParts[] = {RecordPart::kTraining, RecordPart::kEvaluation};
   // Calls `use` with each budget for which `part` counts.
   template <typename Budgets, typename Use>
   static void ForEach(Budgets& budgets, RecordPart part, const Use& use);

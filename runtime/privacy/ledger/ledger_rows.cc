@@ -43,7 +43,7 @@ ChainLink LinkOf(const LedgerLimit& l) {
 }
 
 ChainLink LinkOf(const LedgerSplit& s) {
-  return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.judging_share).Text(s.salt));
+  return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.evaluation_share).Text(s.salt));
 }
 
 // "" if the row does not define a record: then it costs like draws from weights.
@@ -144,17 +144,17 @@ Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std
 Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(
       Statement row,
-      PrepareAfter(database, "SELECT seq, time, judging_share, salt, chain FROM splits WHERE seq > ? ORDER BY seq",
+      PrepareAfter(database, "SELECT seq, time, evaluation_share, salt, chain FROM splits WHERE seq > ? ORDER BY seq",
                    after));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return OkStatus();
     rows.splits.push_back({.seq = static_cast<uint64_t>(row.Number(0)),
                            .time_utc = row.Text(1),
-                           .judging_share = row.Real(2),
+                           .evaluation_share = row.Real(2),
                            .salt = row.Blob(3)});
     const LedgerSplit& split = rows.splits.back();
-    if (!(split.judging_share > 0 && split.judging_share < 1) || split.salt.size() != kSplitSaltBytes)
+    if (!(split.evaluation_share > 0 && split.evaluation_share < 1) || split.salt.size() != kSplitSaltBytes)
       return Damaged(database, "its records are divided in a way that none are");
     places.push_back({split.seq, LinkOf(split), row.Blob(4)});
   }
@@ -402,10 +402,10 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   next.chain = LinkOf(split).After(at.chain);
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
-      database.Prepare("INSERT INTO splits (seq, time, judging_share, salt, chain) VALUES (?, ?, ?, ?, ?)"));
+      database.Prepare("INSERT INTO splits (seq, time, evaluation_share, salt, chain) VALUES (?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(split.seq))
                            .Bind(1, split.time_utc)
-                           .Bind(2, split.judging_share)
+                           .Bind(2, split.evaluation_share)
                            .BindBlob(3, split.salt)
                            .BindBlob(4, AsText(next.chain))
                            .Run());

@@ -19,10 +19,10 @@ CREATE TABLE head (
 CREATE TABLE limits (
   seq INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, chain BLOB NOT NULL);
 CREATE TABLE splits (
-  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, judging_share REAL NOT NULL, salt BLOB NOT NULL, chain BLOB NOT NULL);
+  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, evaluation_share REAL NOT NULL, salt BLOB NOT NULL, chain BLOB NOT NULL);
 CREATE TABLE plans (
   seq INTEGER PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
-  part TEXT NOT NULL CHECK (part IN ('all', 'training', 'judging')), settings TEXT NOT NULL, record TEXT NOT NULL,
+  part TEXT NOT NULL CHECK (part IN ('all', 'training', 'evaluation')), settings TEXT NOT NULL, record TEXT NOT NULL,
   chain BLOB NOT NULL);
 CREATE TABLE plan_mechanisms (
   plan_seq INTEGER NOT NULL, position INTEGER NOT NULL, mechanism TEXT NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE entries (
   id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
   noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
   loss_slack REAL NOT NULL CHECK (loss_slack >= 0), plan INTEGER NOT NULL DEFAULT 0,
-  part TEXT NOT NULL CHECK (part IN ('all', 'training', 'judging')), record TEXT NOT NULL, chain BLOB NOT NULL,
+  part TEXT NOT NULL CHECK (part IN ('all', 'training', 'evaluation')), record TEXT NOT NULL, chain BLOB NOT NULL,
   state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
 CREATE TABLE results (
   seq INTEGER PRIMARY KEY, time TEXT NOT NULL, entry INTEGER NOT NULL, text TEXT NOT NULL, chain BLOB NOT NULL);

@@ -13,8 +13,8 @@ RecordPart PartOf(const LedgerSplit& split, const RecordName& record) {
   const ChainValue hash = name.After({});
   uint64_t first = 0;
   for (int i = 7; i >= 0; --i) first = first << 8 | hash[static_cast<size_t>(i)];
-  return std::ldexp(static_cast<double>(first >> 11), -53) < split.judging_share ? RecordPart::kJudging
-                                                                                 : RecordPart::kTraining;
+  return std::ldexp(static_cast<double>(first >> 11), -53) < split.evaluation_share ? RecordPart::kEvaluation
+                                                                                    : RecordPart::kTraining;
 }
 
 }  // namespace wisp::privacy

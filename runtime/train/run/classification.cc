@@ -25,7 +25,7 @@ double Accuracy(const Classifier& graph, const float* flat, std::span<const Reco
   std::vector<size_t> right(workers.size(), 0);
   workers.Run([&](size_t w) {
     const Buffers buffers = graph.AllocateForInference();
-    const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+    const KeyValueCache cache = graph.AllocateCache(CacheBlocks::kInTurn);
     RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .head_input = input};
     for (size_t i = w; i < records.size(); i += workers.size()) {
       right[w] += Predict(graph, context, records[i].inputs) == static_cast<uint32_t>(records[i].targets[0]) ? 1 : 0;

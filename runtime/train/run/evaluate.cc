@@ -17,7 +17,7 @@ Partial EvaluateSome(const ModelView& graph, const Weights& weights, std::span<c
                      size_t stride, const ModelLists& lists) {
   const size_t num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
   const Buffers buffers = graph.AllocateForInference();
-  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+  const KeyValueCache cache = graph.AllocateCache(CacheBlocks::kInTurn);
   RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
   std::vector<float> scores(num_items), popular;
   ServedList list(num_items, lists);

@@ -121,7 +121,7 @@ class JobRun {
     WISP_RETURN_IF_ERROR(Reserve());
     if (checkpoint) saved_.Found(checkpoint->step);
     WISP_RETURN_IF_ERROR(CheckNotCancelled());
-    if (checkpoint) return GoOn(*checkpoint, weights);
+    if (checkpoint) return Resume(*checkpoint, weights);
     // A device without memory, or one that cannot run its kernels, is found before anything is charged, the popularity
     // histogram included.
     if (!options_.device.memory.is_host()) {
@@ -194,7 +194,7 @@ class JobRun {
   }
 
   // Resumes a run. The checkpoint has what was released before its first step, which is already paid for.
-  Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
+  Status Resume(const Checkpoint& checkpoint, std::span<const float> weights) {
     if (IsPrivateJob(job_) && job_.histogram_noise > 0) {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
     }

@@ -13,7 +13,7 @@ constexpr size_t kRowsAtOnce = 64;  // rows of logits: 64 KB a tile
 // The buffers of one worker.
 struct Room {
   explicit Room(const ModelView& graph)
-      : buffers(graph.AllocateForInference()), cache(graph.AllocateCache(KeptBlocks::kInTurn)) {}
+      : buffers(graph.AllocateForInference()), cache(graph.AllocateCache(CacheBlocks::kInTurn)) {}
 
   Buffers buffers;
   KeyValueCache cache;

@@ -15,7 +15,7 @@ Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequence
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
   // Decoding draws do not read the log, so their charges do not count here.
   const auto reads_a_log = [](const privacy::LedgerEntry& e) {
-    return e.record ? !e.record->is_of_texts() : !e.mechanism.is_draw();
+    return e.record ? !e.record->is_of_texts() : !e.mechanism.is_sample();
   };
   if (std::none_of(entries.begin(), entries.end(), reads_a_log)) return data::AddLedger(*sequences.sessions, id);
   return PrivacyRefused(

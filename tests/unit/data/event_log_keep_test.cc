@@ -475,12 +475,12 @@ TEST_F(EventLogKeep, NoRecordDecidesOverOthers) {
 TEST_F(EventLogKeep, TheFileStaysBounded) {
   EventLog log = Open();
   uintmax_t largest = 0;
-  for (int64_t night = 0; night < 60; ++night) {
-    std::vector<Event> events = Random(static_cast<uint64_t>(night) + 1, 10, 300);
-    for (Event& e : events) e.time += night * kDay;
+  for (int64_t planned_run = 0; planned_run < 60; ++planned_run) {
+    std::vector<Event> events = Random(static_cast<uint64_t>(planned_run) + 1, 10, 300);
+    for (Event& e : events) e.time += planned_run * kDay;
     ASSERT_TRUE(log.AppendAll(events).ok());
-    ASSERT_TRUE(log.Prune({.before = (20000 + night - 7) * kDay, .units = kDays}).ok());
-    if (night == 20) largest = std::filesystem::file_size(folder_ / "log.db");
+    ASSERT_TRUE(log.Prune({.before = (20000 + planned_run - 7) * kDay, .units = kDays}).ok());
+    if (planned_run == 20) largest = std::filesystem::file_size(folder_ / "log.db");
   }
   EXPECT_LE(std::filesystem::file_size(folder_ / "log.db"), 1.3 * static_cast<double>(largest));
   ASSERT_EQ(log.Prune({.before = 30000 * kDay}).status().message(), "");

@@ -164,7 +164,7 @@ class RememberedLog : public ::testing::Test {
   }
 
   // Returns the names of anna's sessions with their items, as a training session reads them.
-  std::map<int64_t, std::string> Night(const ReadOptions& options = {.units = kUnits}) const {
+  std::map<int64_t, std::string> PlannedRun(const ReadOptions& options = {.units = kUnits}) const {
     const auto read = Read(options);
     EXPECT_TRUE(read.ok()) << read.status().message();
     std::map<int64_t, std::string> sessions;
@@ -208,29 +208,29 @@ using Told = std::map<int64_t, std::string>;
 TEST_F(RememberedLog, LateEvent_joinsOneSessionThatWasReadBefore) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "a"}, {115, "b"}}));
   ASSERT_TRUE(log.AppendAll({{{"anna", "c", 108}, {"anna", "d", 120}, {"anna", "e", 92}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "eac"}, {115, "bd"}}));
-  EXPECT_EQ(Night(), (Told{{100, "eac"}, {115, "bd"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "eac"}, {115, "bd"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "eac"}, {115, "bd"}}));
   EXPECT_EQ(NumRemembered(), 5);
 }
 
-TEST_F(RememberedLog, EventsOfOneNight_areCutTogetherInWhateverOrderTheyCome) {
+TEST_F(RememberedLog, EventsOfOnePlannedRun_areCutTogetherInWhateverOrderTheyCome) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}, {"anna", "c", 108}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "acb"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "acb"}}));
 }
 
 // Only the remembered times tell what came when: not the row numbers, which may change, and not the order of the rows.
 TEST_F(RememberedLog, RowsInAnotherOrder_areInTheSessionsTheyWereIn) {
   ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "a"}, {115, "b"}}));
   ASSERT_TRUE(Opened().Append({"anna", "c", 108}).ok());
   Execute(
       "CREATE TABLE other AS SELECT * FROM events ORDER BY item DESC; DELETE FROM events;"
       "INSERT INTO events SELECT * FROM other; DROP TABLE other; VACUUM");
-  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
-  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "ac"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "ac"}, {115, "b"}}));
 }
 
 TEST_F(RememberedLog, TablesOfApps_areRememberedWhateverTheirRowsAreNumbered) {
@@ -239,64 +239,64 @@ TEST_F(RememberedLog, TablesOfApps_areRememberedWhateverTheirRowsAreNumbered) {
     Execute("DROP TABLE IF EXISTS mine; CREATE TABLE mine(" + columns + ")");
     const ReadOptions options{.units = kUnits, .table = "mine"};
     Execute("INSERT INTO mine VALUES(900, 'anna', 'a', 100), (800, 'anna', 'b', 115)");
-    EXPECT_EQ(Night(options), (Told{{100, "a"}, {115, "b"}}));
+    EXPECT_EQ(PlannedRun(options), (Told{{100, "a"}, {115, "b"}}));
     Execute("INSERT INTO mine VALUES(1, 'anna', 'c', 108)");
-    EXPECT_EQ(Night(options), (Told{{100, "ac"}, {115, "b"}}));
+    EXPECT_EQ(PlannedRun(options), (Told{{100, "ac"}, {115, "b"}}));
     Execute("DELETE FROM mine");
-    EXPECT_EQ(Night(options), Told{});
+    EXPECT_EQ(PlannedRun(options), Told{});
   }
   Execute("CREATE TABLE keyed(user TEXT, item TEXT, time INTEGER, PRIMARY KEY(user, time, item)) WITHOUT ROWID");
   Execute("INSERT INTO keyed VALUES('anna', 'a', 100), ('anna', 'b', 115)");
   const ReadOptions options{.units = kUnits, .table = "keyed"};
-  EXPECT_EQ(Night(options), (Told{{100, "a"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(options), (Told{{100, "a"}, {115, "b"}}));
   Execute("INSERT INTO keyed VALUES('anna', 'c', 108)");
-  EXPECT_EQ(Night(options), (Told{{100, "ac"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(options), (Told{{100, "ac"}, {115, "b"}}));
 }
 
 // Each way to cut has its own sessions.
 TEST_F(RememberedLog, AnotherGap_cutsAnew) {
   const ReadOptions wide{.units = {.unit = RecordUnit::kSession, .session_gap = 2 * kGap}};
   ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
-  EXPECT_EQ(Night(wide), (Told{{100, "ab"}}));
-  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "a"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(wide), (Told{{100, "ab"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "a"}, {115, "b"}}));
 }
 
 TEST_F(RememberedLog, WhoIsErasedOrPruned_isForgottenHereToo) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}, {"bert", "a", 1}, {"bert", "b", 2}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}, {1, "ab"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "a"}, {115, "b"}, {1, "ab"}}));
   ASSERT_EQ(*log.Erase("bert"), 2u);
   EXPECT_EQ(NumRemembered(), 2);
   EXPECT_EQ(BytesOf(Path()).find("bert"), std::string::npos);
   ASSERT_TRUE(log.Append({"anna", "c", 108}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "ac"}, {115, "b"}}));
   ASSERT_TRUE(log.Prune({.before = 112}).ok());
   EXPECT_EQ(NumRemembered(), 1);
   ASSERT_TRUE(log.Prune({.before = 1000000}).ok());
   EXPECT_EQ(NumRemembered(), 0);
   ASSERT_TRUE(log.AppendAll({{{"anna", "d", 100}, {"anna", "e", 115}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "d"}, {115, "e"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "d"}, {115, "e"}}));
 }
 
 // A session that has lost its first event keeps its name, and an event at the time of that name belongs to it.
 TEST_F(RememberedLog, WhatAnAppDeletes_isForgottenAtTheNextReading) {
   ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 109}, {"anna", "c", 118}}}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "abc"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "abc"}}));
   Execute("DELETE FROM events WHERE item IN ('a', 'b')");
-  EXPECT_EQ(Night(), (Told{{100, "c"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "c"}}));
   EXPECT_EQ(NumRemembered(), 1);
   ASSERT_TRUE(Opened().Append({"anna", "d", 100}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "dc"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "dc"}}));
 }
 
-TEST_F(RememberedLog, ManyNights_rememberNoMoreThanTheLogHolds) {
+TEST_F(RememberedLog, ManyRuns_rememberNoMoreThanTheLogHolds) {
   EventLog log = Opened();
-  for (int night = 0; night < 20; ++night) {
-    if (night % 4 == 0) {
-      ASSERT_TRUE(log.Append({"anna", "a", 1000 * night}).ok());
+  for (int planned_run = 0; planned_run < 20; ++planned_run) {
+    if (planned_run % 4 == 0) {
+      ASSERT_TRUE(log.Append({"anna", "a", 1000 * planned_run}).ok());
     }
-    Night();
+    PlannedRun();
   }
   EXPECT_EQ(NumRemembered(), 5);
   ASSERT_TRUE(log.Prune({.before = 15000}).ok());
@@ -350,7 +350,7 @@ TEST_F(RememberedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
     return Read().status();
   };
   ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "a"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "a"}}));
   const Status refused = read_without_writing();
   EXPECT_EQ(refused.code(), StatusCode::kIo);
   EXPECT_NE(refused.message().find("it cannot be noted in the log what was read"), std::string::npos);
@@ -362,14 +362,14 @@ TEST_F(RememberedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
 }
 
 // A dry run leaves no trace in the log.
-TEST_F(RememberedLog, ANightWithoutNews_leavesTheLogAsItWas) {
+TEST_F(RememberedLog, APlannedRunWithoutNews_leavesTheLogAsItWas) {
   EventLog log = Opened();
-  Night();
+  PlannedRun();
   EXPECT_EQ(NumRemembered(), 0);
   ASSERT_TRUE(log.Append({"anna", "a", 100}).ok());
-  Night();
+  PlannedRun();
   const std::string before = BytesOf(Path());
-  Night();
+  PlannedRun();
   EXPECT_EQ(BytesOf(Path()), before);
 }
 
@@ -381,10 +381,10 @@ TEST_F(RememberedLog, PruningForgetsSessionsAsTheyWereRead) {
     if (with_other) {
       ASSERT_TRUE(log.AppendAll({{{"anna", "c", 115}, {"anna", "d", 124}}}).ok());
     }
-    Night();
+    PlannedRun();
     ASSERT_TRUE(log.Append({"anna", "e", 108}).ok());
     EXPECT_EQ(*log.Prune({.before = 130, .units = kUnits}), 3u);
-    EXPECT_EQ(Night(), with_other ? (Told{{115, "cd"}}) : Told{});
+    EXPECT_EQ(PlannedRun(), with_other ? (Told{{115, "cd"}}) : Told{});
     ASSERT_TRUE(log.Prune({.before = 1000}).ok());
   }
 }
@@ -394,7 +394,7 @@ TEST_F(RememberedLog, PruningIsAReading) {
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
   EXPECT_EQ(*log.Prune({.before = 50, .units = kUnits}), 0u);
   ASSERT_TRUE(log.Append({"anna", "c", 108}).ok());
-  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
+  EXPECT_EQ(PlannedRun(), (Told{{100, "ac"}, {115, "b"}}));
 }
 
 // The part of a session that stays does not depend on another session, whatever came late.
@@ -417,7 +417,7 @@ TEST_F(RememberedLog, PruningWithoutOneSession_changesNoOther) {
         if (i + 1 < log.size() && log[i + 1].reading == log[i].reading) continue;
         ASSERT_TRUE(kept.AppendAll(news).ok());
         news.clear();
-        if (i + 1 < log.size()) Night();
+        if (i + 1 < log.size()) PlannedRun();
       }
       pruned += *kept.Prune({.before = before, .units = kUnits});
       for (const Event& e : *kept.Events("anna")) {
@@ -444,7 +444,7 @@ TEST_F(RememberedLog, TablesOfThoseNamesThatAreOthers_areLeftAlone) {
     std::filesystem::remove(Path());
     EventLog log = Opened();
     ASSERT_TRUE(log.AppendAll({{{"anna", "a", 1}, {"bert", "a", 500}}}).ok());
-    Night();
+    PlannedRun();
     Execute(planted);
     const Status refused = Read().status();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidData) << planted;
@@ -459,13 +459,13 @@ TEST_F(RememberedLog, TablesOfThoseNamesThatAreOthers_areLeftAlone) {
 // Names of other tables in a file are read as columns and nothing more: a view would run code.
 TEST_F(RememberedLog, WhatIsRememberedOfAView_isForgotten) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 1}).ok());
-  Night();
+  PlannedRun();
   Execute(
       "CREATE VIEW seen AS SELECT user, time FROM events;"
       "INSERT INTO wisp_readings VALUES(7, 'seen', 'user', 'time', 10, 1, 1);"
       "INSERT INTO wisp_sessions VALUES(7, 'anna', 1, 1)");
   ASSERT_TRUE(Opened().Append({"anna", "b", 2}).ok());
-  Night();
+  PlannedRun();
   EXPECT_EQ(NumRemembered(), 2);
 }
 

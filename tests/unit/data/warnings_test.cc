@@ -22,13 +22,13 @@ TEST(WarningsOfALog, TimesOfAnotherUnit_AreReported) {
   const std::string end =
       " to the second: sessions, days and what is late come out wrong. Seconds have 1 to the second, milliseconds 1000 "
       "(`times_per_second`)";
-  const ReadOptions night{.keep_times = true};
-  EXPECT_EQ(warnings(milliseconds, 1, night),
+  const ReadOptions planned_run{.keep_times = true};
+  EXPECT_EQ(warnings(milliseconds, 1, planned_run),
             std::vector<std::string>{"times of 2 events look like milliseconds, and are read with 1" + end});
-  EXPECT_EQ(warnings(seconds, 1000, night),
+  EXPECT_EQ(warnings(seconds, 1000, planned_run),
             std::vector<std::string>{"times of 1 event look like seconds, and are read with 1000" + end});
-  EXPECT_TRUE(warnings(milliseconds, 1000, night).empty());
-  EXPECT_TRUE(warnings(seconds, 1, night).empty());
+  EXPECT_TRUE(warnings(milliseconds, 1000, planned_run).empty());
+  EXPECT_TRUE(warnings(seconds, 1, planned_run).empty());
   EXPECT_TRUE(warnings(milliseconds, 1, {}).empty());
   EXPECT_TRUE(warnings(milliseconds, 1, {.time = TimeSource::kFileOrder, .keep_times = true}).empty());
   // Such a log has no valid day: its rows are left out, and the warning says that too.

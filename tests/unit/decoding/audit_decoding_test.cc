@@ -23,13 +23,13 @@ std::vector<DecodingAuditOptions> Modes() {
           {.mode = DecodingMode::kBaseAnchored, .num_items = 5, .clip = 0.7, .temperature = 1.3}};
 }
 
-TEST(AuditDecoding, ChargeHoldsAndOneDrawReachesIt) {
+TEST(AuditDecoding, ChargeHoldsAndOneSampleReachesIt) {
   for (DecodingAuditOptions o : Modes()) {
     const DecodingAuditResult one = Audit(o);
     EXPECT_FALSE(one.refuted);
     EXPECT_GT(one.exact, 0.98 * one.claimed);
-    for (uint32_t draws : {2u, 3u}) {
-      o.draws = draws;
+    for (uint32_t samples : {2u, 3u}) {
+      o.samples = samples;
       o.delta = 0.01;
       const DecodingAuditResult several = Audit(o);
       EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; " << *several.exact_at_delta
@@ -52,7 +52,7 @@ TEST(AuditDecoding, SmallerClaimIsCaught) {
   // A set of k items is more than one sample: the charge of the first sample does not pay for two.
   for (DecodingAuditOptions o : Modes()) {
     o.claimed_epsilon = Audit(o).claimed;
-    o.draws = 2;
+    o.samples = 2;
     EXPECT_TRUE(Audit(o).refuted);
   }
 }
@@ -81,7 +81,7 @@ TEST(AuditDecoding, SamplerKeepsToItsLaw) {
 
 TEST(AuditDecoding, RefusesWhatItCannotEnumerate) {
   EXPECT_FALSE(AuditDecoding({.num_items = 7, .lambda = 0.1}).ok());
-  EXPECT_FALSE(AuditDecoding({.num_items = 4, .draws = 5, .lambda = 0.1}).ok());
+  EXPECT_FALSE(AuditDecoding({.num_items = 4, .samples = 5, .lambda = 0.1}).ok());
   EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 1}).ok());
   EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kPlain, .num_items = 4}).ok());
   EXPECT_FALSE(

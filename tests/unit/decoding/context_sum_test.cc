@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/decoding/draw_cost.h"
+#include "runtime/decoding/sample_cost.h"
 
 namespace wisp::context_sum_test {
 namespace {
@@ -90,7 +90,8 @@ TEST(ContextSum, OneRecordMovesTheLawByNoMoreThanIsCharged) {
   for (const uint32_t contexts : {1u, 3u, 16u}) {
     for (const auto& [clip, temperature] : {std::pair{0.5, 1.0}, {4.0, 0.7}, {1e-5, 2.0}}) {
       const AggregateOptions o{.clip = clip, .temperature = temperature, .contexts = contexts};
-      const double charged = AggregateDrawCost({.clip = clip, .temperature = temperature, .contexts = contexts}).range;
+      const double charged =
+          AggregateSampleCost({.clip = clip, .temperature = temperature, .contexts = contexts}).range;
       EXPECT_NEAR(charged, 2 * clip / (contexts * temperature), 2e-8);
       const std::vector<float> base = {0, 1, -2};
       double worst = 0;
@@ -121,7 +122,7 @@ TEST(ContextSum, AnUnlikelyTokenReachesTheEpsilonThatIsCharged) {
     const std::vector<double> logs = Logs(sums, base, o);
     return logs[1] - logs[0] - std::log1p(std::exp(logs[1] - logs[0]));
   };
-  const double epsilon = EpsilonOf(AggregateDrawCost({.clip = 2, .temperature = 1, .contexts = 2}));
+  const double epsilon = EpsilonOf(AggregateSampleCost({.clip = 2, .temperature = 1, .contexts = 2}));
   EXPECT_LE(of_second(with) - of_second({0, 0}), epsilon);
   EXPECT_NEAR(of_second(with) - of_second({0, 0}), epsilon, 1e-5);
 }
@@ -130,19 +131,19 @@ TEST(ContextSum, ARecordThatIsExchangedCostsTwice) {
   AggregateCostOptions o{.clip = 1.5, .temperature = 0.8, .contexts = 4};
   for (const auto adjacency : {privacy::Adjacency::kAddRemove, privacy::Adjacency::kZeroOut}) {
     o.adjacency = adjacency;
-    EXPECT_NEAR(AggregateDrawCost(o).range, 3 / 3.2, 1e-7);
-    EXPECT_GE(AggregateDrawCost(o).range, 3 / 3.2 + kAggregateRangeSlack);
+    EXPECT_NEAR(AggregateSampleCost(o).range, 3 / 3.2, 1e-7);
+    EXPECT_GE(AggregateSampleCost(o).range, 3 / 3.2 + kAggregateRangeSlack);
   }
   o.adjacency = privacy::Adjacency::kReplaceOne;
-  EXPECT_GE(AggregateDrawCost(o).range, 6 / 3.2 + kAggregateRangeSlack);
+  EXPECT_GE(AggregateSampleCost(o).range, 6 / 3.2 + kAggregateRangeSlack);
   std::vector<int64_t> up(2, 0), down(2, 0);
   const std::vector<float> base = {0, 0};
   AddClipped(std::vector<float>{9, -9}, base, o.clip, up);
   AddClipped(std::vector<float>{-9, 9}, base, o.clip, down);
   const AggregateOptions law{.clip = o.clip, .temperature = o.temperature, .contexts = o.contexts};
   const double range = Range(Logs(up, base, law), Logs(down, base, law));
-  EXPECT_NEAR(range, AggregateDrawCost(o).range, 1e-7);
-  EXPECT_LE(range, AggregateDrawCost(o).range);
+  EXPECT_NEAR(range, AggregateSampleCost(o).range, 1e-7);
+  EXPECT_LE(range, AggregateSampleCost(o).range);
 }
 
 TEST(ContextSum, AClipForARangeSpendsItAndNoMore) {
@@ -152,8 +153,8 @@ TEST(ContextSum, AClipForARangeSpendsItAndNoMore) {
       const Result<double> clip = AggregateClipForRange(range, o);
       ASSERT_TRUE(clip.ok()) << clip.status().message();
       o.clip = *clip;
-      EXPECT_LE(AggregateDrawCost(o).range, range);
-      EXPECT_GE(AggregateDrawCost(o).range, range * (1 - 1e-9) - 1e-15);
+      EXPECT_LE(AggregateSampleCost(o).range, range);
+      EXPECT_GE(AggregateSampleCost(o).range, range * (1 - 1e-9) - 1e-15);
     }
   }
   EXPECT_FALSE(AggregateClipForRange(kAggregateRangeSlack / 2, {.contexts = 2}).ok());

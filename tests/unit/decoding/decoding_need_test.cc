@@ -80,9 +80,9 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
     return NeedOf(entries, policy).reason;
   };
   const std::vector<std::string> both = {"movies", "history"};
-  EXPECT_EQ(reason({good, good}), "the weights carry a guarantee: drawing is free post-processing");
+  EXPECT_EQ(reason({good, good}), "the weights carry a guarantee: sampling is free post-processing");
   EXPECT_EQ(reason({shipped, good}, {.public_datasets = labels}),
-            "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
+            "the weights carry a guarantee for all data that is not declared public: sampling is free post-processing");
   EXPECT_EQ(reason({shipped, good}, {.public_datasets = both}),
             "every data set the weights came from is declared public");
   EXPECT_EQ(reason({good, shipped}),
@@ -93,7 +93,7 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
             "declared public");
 }
 
-TEST(DecodingNeed, DrawsArePaidFromTheLedgerOfWhatTheyShow) {
+TEST(DecodingNeed, SamplesArePaidFromTheLedgerOfWhatTheyShow) {
   const ProvenanceEntry good{
       .mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
   const ProvenanceEntry movies{.dataset = "movies"}, letters{.dataset = "letters"}, unknown{.dataset = kUnknownDataset};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/decoding/draw_cost.h"
+#include "runtime/decoding/sample_cost.h"
 #include "runtime/decoding/private_recommender.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/model/model_test_util.h"
@@ -65,14 +65,14 @@ TEST(DecodingQuality, AnchoredByHand) {
                 1e-6);
   }
   // A tiny clip gives the base; a clip that exceeds all scores gives the model. (A huge one gives the uniform:
-  // draw_law.h, 29 nats.)
+  // sample_law.h, 29 nats.)
   EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 1e-9}, {kScores, kBase}, kSupport, 3), 0.4,
               1e-7);
   EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 5}, {kScores, kBase}, kSupport, 2), 0.5,
               1e-6);
 }
 
-TEST(DecodingQuality, OutsideTheSupportIsNeverDrawn) {
+TEST(DecodingQuality, OutsideTheSupportIsNeverSampled) {
   EXPECT_EQ(ItemProbability(Uniform(0.5), {kScores}, kSupport, 4), 0);
   Perplexity sum;
   EXPECT_TRUE(std::isnan(sum.Value()));
@@ -89,7 +89,7 @@ TEST(DecodingQuality, AModelWithoutAnOpinionCountsAsUniform) {
 
 // Compares first samples of the actual recommender, history excluded, with the law: a p-value below 1e-6 fails.
 class AgainstTheRecommender : public ::testing::TestWithParam<DecodingMode> {};
-TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
+TEST_P(AgainstTheRecommender, SamplesFromThisLaw) {
   const bool anchored = GetParam() == DecodingMode::kBaseAnchored;
   const UniformArchitecture architecture = UniformArchitecture{
       .num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
@@ -111,7 +111,7 @@ TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
                               .goal = {.lambda = 0.5},
                               .public_datasets = shipped,
                               .ledger = &ledger,
-                              .draws_per_charge = 1000000,
+                              .samples_per_charge = 1000000,
                               .reproducible_seed = 5};
   if (anchored) o.goal = {.clip = 0.4};
   auto recommender = *PrivateRecommender::Create(*sessions[0], o);
@@ -139,8 +139,8 @@ TEST(ClipForRange, CostsTheRangeOrLess) {
   for (double range : {1e-6, 0.01, 1.0, 40.0}) {
     const auto clip = ClipForRange(range, 0.7);
     ASSERT_TRUE(clip.ok());
-    EXPECT_LE(AnchoredDrawCost(*clip, 0.7, 100).range, range);
-    EXPECT_GT(AnchoredDrawCost(*clip, 0.7, 100).range, range * (1 - 1e-8));
+    EXPECT_LE(AnchoredSampleCost(*clip, 0.7, 100).range, range);
+    EXPECT_GT(AnchoredSampleCost(*clip, 0.7, 100).range, range * (1 - 1e-8));
   }
   EXPECT_EQ(ClipForRange(1e-9, 1).status().code(), StatusCode::kPrivacyRefused);
 }

@@ -11,7 +11,7 @@
 namespace wisp::private_contexts_test {
 namespace {
 
-constexpr uint32_t kTokens = 450, kItems = 460, kMostDrawn = 8;
+constexpr uint32_t kTokens = 450, kItems = 460, kMostSampled = 8;
 constexpr double kClip = 1.5;
 
 class PrivateContextsTest : public ::testing::Test {
@@ -34,25 +34,25 @@ class PrivateContextsTest : public ::testing::Test {
   }
   PrivateContexts Make(std::span<const std::string> texts, uint32_t contexts) {
     auto made = PrivateContexts::Create(*session_, *tokenizer_, {.texts = texts, .before = "A note: "}, "the",
-                                        {.contexts = contexts, .max_new_tokens = kMostDrawn});
+                                        {.contexts = contexts, .max_new_tokens = kMostSampled});
     EXPECT_TRUE(made.ok()) << made.status().message();
     return *std::move(made);
   }
-  static std::vector<int64_t> SumOf(PrivateContexts& contexts, const std::vector<int32_t>& drawn) {
+  static std::vector<int64_t> SumOf(PrivateContexts& contexts, const std::vector<int32_t>& sampled) {
     std::vector<float> scores(kItems);
-    EXPECT_TRUE(contexts.PublicScores(drawn, scores).ok());
+    EXPECT_TRUE(contexts.PublicScores(sampled, scores).ok());
     scores.resize(kTokens);
     std::vector<int64_t> sums(kTokens, 99);
-    const Status summed = contexts.Sum(drawn, kClip, scores, sums);
+    const Status summed = contexts.Sum(sampled, kClip, scores, sums);
     EXPECT_TRUE(summed.ok()) << summed.message();
     return sums;
   }
   // Returns the sum over contexts that hold one text each.
-  std::vector<int64_t> OneAtATime(const std::vector<std::string>& texts, const std::vector<int32_t>& drawn) {
+  std::vector<int64_t> OneAtATime(const std::vector<std::string>& texts, const std::vector<int32_t>& sampled) {
     std::vector<int64_t> sums(kTokens, 0);
     for (const std::string& text : texts) {
       PrivateContexts one = Make({&text, 1}, 1);
-      const std::vector<int64_t> alone = SumOf(one, drawn);
+      const std::vector<int64_t> alone = SumOf(one, sampled);
       for (size_t j = 0; j < kTokens; ++j) sums[j] += alone[j];
     }
     return sums;
@@ -87,9 +87,9 @@ TEST_F(PrivateContextsTest, AnyNumberOfTextsAddsWhatEachAddsAlone) {
     PrivateContexts contexts = Make(notes, c.contexts);
     EXPECT_EQ(contexts.left_out(), c.texts > 5 ? 1u : 0u);
     // The text grows by one token, then by several, and then starts anew.
-    for (const std::vector<int32_t>& drawn :
+    for (const std::vector<int32_t>& sampled :
          {std::vector<int32_t>{}, {40}, {40, 41}, {40, 41, 7, 300, 2}, {17}, {17, 18, 19, 20, 21, 22, 23}})
-      EXPECT_EQ(SumOf(contexts, drawn), OneAtATime(notes, drawn)) << drawn.size() << " tokens drawn";
+      EXPECT_EQ(SumOf(contexts, sampled), OneAtATime(notes, sampled)) << sampled.size() << " tokens sampled";
   }
 }
 

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "runtime/decoding/context_sum.h"
-#include "runtime/decoding/draw_law.h"
+#include "runtime/decoding/sample_law.h"
 #include "runtime/inference/texts.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
@@ -56,30 +56,30 @@ class PrivateGeneratorTest : public ::testing::Test {
     EXPECT_TRUE(WriteModel(path, contents).ok());
     return *Session::Open(path);
   }
-  PrivateGeneratorOptions Mixed(DrawGoal goal = {.lambda = 0.5}) {
-    return {.draws = {.goal = goal, .public_datasets = kPublic, .ledger = &ledger_, .draws_per_charge = 8}};
+  PrivateGeneratorOptions Mixed(SampleGoal goal = {.lambda = 0.5}) {
+    return {.samples = {.goal = goal, .public_datasets = kPublic, .ledger = &ledger_, .samples_per_charge = 8}};
   }
-  PrivateGeneratorOptions Anchored(DrawGoal goal = {.clip = 1}) {
+  PrivateGeneratorOptions Anchored(SampleGoal goal = {.clip = 1}) {
     PrivateGeneratorOptions o = Mixed(goal);
-    o.draws.base = base_.get();
+    o.samples.base = base_.get();
     return o;
   }
   PrivateGeneratorOptions WithBase() {
     PrivateGeneratorOptions o = Anchored({.lambda = 0.5});
-    o.draws.mode = DecodingMode::kNonUniform;
+    o.samples.mode = DecodingMode::kNonUniform;
     return o;
   }
-  PrivateGeneratorOptions Aggregate(DrawGoal goal = {.clip = 2}, uint32_t contexts = 4) {
+  PrivateGeneratorOptions Aggregate(SampleGoal goal = {.clip = 2}, uint32_t contexts = 4) {
     PrivateGeneratorOptions o = Mixed(goal);
-    o.draws.contexts = contexts;
+    o.samples.contexts = contexts;
     return o;
   }
   Result<PrivateGenerator> Make(const PrivateGeneratorOptions& o, Session* of = nullptr,
                                 const std::vector<std::string>& notes = kNotes) {
-    Session& session = of != nullptr ? *of : o.draws.contexts > 0 ? *base_ : *model_;
+    Session& session = of != nullptr ? *of : o.samples.contexts > 0 ? *base_ : *model_;
     tokenizers_.push_back(std::make_unique<text::Tokenizer>(*TokenizerOf(session.file())));
     PrivateTexts texts;
-    if (o.draws.contexts > 0) texts = {.texts = notes};
+    if (o.samples.contexts > 0) texts = {.texts = notes};
     return PrivateGenerator::Create(session, *tokenizers_.back(), o, texts);
   }
   PrivateGenerator Must(const PrivateGeneratorOptions& o, Session* of = nullptr) {
@@ -174,20 +174,20 @@ TEST_F(PrivateGeneratorTest, ATokenHasTheLawThatItIsChargedFor) {
     std::vector<double> law;
   };
   PrivateGeneratorOptions mixed = Mixed({.lambda = lambda});
-  mixed.draws.mode = DecodingMode::kUniform;
-  mixed.draws.base = base_.get();
+  mixed.samples.mode = DecodingMode::kUniform;
+  mixed.samples.base = base_.get();
   PrivateGeneratorOptions based = WithBase();
-  based.draws.goal = {.lambda = lambda};
-  based.draws.mixing_floor = floor;
+  based.samples.goal = {.lambda = lambda};
+  based.samples.mixing_floor = floor;
   uint64_t seed = 100;
   for (Case c : {Case{mixed, uniform},
                  {based, with_base},
                  {Anchored({.clip = clip}), anchored},
                  {Aggregate({.clip = clip}), aggregate}}) {
     c.options.base_top = kTop;
-    c.options.draws.temperature = tau;
-    c.options.draws.draws_per_charge = 1u << 20;
-    c.options.draws.reproducible_seed = ++seed;
+    c.options.samples.temperature = tau;
+    c.options.samples.samples_per_charge = 1u << 20;
+    c.options.samples.reproducible_seed = ++seed;
     PrivateGenerator generator = Must(c.options);
     std::vector<uint64_t> counts(kTokens);
     for (int i = 0; i < 8000; ++i) {
@@ -203,11 +203,11 @@ TEST_F(PrivateGeneratorTest, ATokenHasTheLawThatItIsChargedFor) {
 
 TEST_F(PrivateGeneratorTest, EveryTokenIsChargedBeforeItIsShown) {
   for (PrivateGeneratorOptions o : All()) {
-    o.draws.draws_per_charge = 1;
+    o.samples.samples_per_charge = 1;
     PrivateGenerator generator = Must(o);
     const uint64_t before = Charged();
     const Generated made = *generator.Generate("the", {.max_new_tokens = 5}, [&](std::string_view) {
-      EXPECT_EQ(Charged() - before, generator.setup().sampler.draws_charged());
+      EXPECT_EQ(Charged() - before, generator.setup().sampler.samples_charged());
       return true;
     });
     EXPECT_EQ(Charged() - before, made.tokens.size() + (made.ended == Ended::kEndToken ? 1 : 0));
@@ -239,17 +239,17 @@ TEST_F(PrivateGeneratorTest, OneTextMovesNoTokensLawByMoreThanIsCharged) {
   tokenizers_.push_back(std::make_unique<text::Tokenizer>(*TokenizerOf(base_->file())));
   const double clip = 0.7;
   const AggregateOptions law{.clip = clip, .temperature = 0.5, .contexts = 4};
-  const double epsilon = EpsilonOf(AggregateDrawCost({.clip = clip, .temperature = 0.5, .contexts = 4}));
+  const double epsilon = EpsilonOf(AggregateSampleCost({.clip = clip, .temperature = 0.5, .contexts = 4}));
   std::vector<int32_t> all(kTokens);
   std::iota(all.begin(), all.end(), 0);
-  const auto logs = [&](const std::vector<std::string>& notes, const std::vector<int32_t>& drawn) {
+  const auto logs = [&](const std::vector<std::string>& notes, const std::vector<int32_t>& sampled) {
     PrivateContexts contexts = *PrivateContexts::Create(*base_, *tokenizers_.back(), {.texts = notes}, "the",
                                                         {.contexts = 4, .max_new_tokens = 8});
     std::vector<float> scores(460);
-    EXPECT_TRUE(contexts.PublicScores(drawn, scores).ok());
+    EXPECT_TRUE(contexts.PublicScores(sampled, scores).ok());
     scores.resize(kTokens);
     std::vector<int64_t> sums(kTokens);
-    EXPECT_TRUE(contexts.Sum(drawn, clip, scores, sums).ok());
+    EXPECT_TRUE(contexts.Sum(sampled, clip, scores, sums).ok());
     std::vector<double> weights;
     AggregateWeights(sums, scores, all, law, weights);
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -260,8 +260,8 @@ TEST_F(PrivateGeneratorTest, OneTextMovesNoTokensLawByMoreThanIsCharged) {
   for (size_t gone = 0; gone < kNotes.size(); ++gone) {
     std::vector<std::string> without = kNotes;
     without.erase(without.begin() + static_cast<ptrdiff_t>(gone));
-    for (const std::vector<int32_t>& drawn : {std::vector<int32_t>{}, {40, 41}, {300, 2, 17}}) {
-      const std::vector<double> a = logs(kNotes, drawn), b = logs(without, drawn);
+    for (const std::vector<int32_t>& sampled : {std::vector<int32_t>{}, {40, 41}, {300, 2, 17}}) {
+      const std::vector<double> a = logs(kNotes, sampled), b = logs(without, sampled);
       for (size_t j = 0; j < kTokens; ++j) worst = std::max(worst, std::abs(a[j] - b[j]));
     }
   }
@@ -269,32 +269,32 @@ TEST_F(PrivateGeneratorTest, OneTextMovesNoTokensLawByMoreThanIsCharged) {
   EXPECT_GT(worst, 0.5 * epsilon) << "the texts do nothing";
 }
 
-TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
-  const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}};
+TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsSampledThen) {
+  const SampleGoal goal{.planned = SampleGoal::Planned{*EpsilonDelta::Create(2, 1e-6), 12}};
   for (PrivateGeneratorOptions o : {Anchored(goal), Aggregate(goal)}) {
     ledger_ = *Ledger::Open(folder_ / ("l" + std::to_string(++models_)), kLedger);
-    o.draws.draws_per_charge = 4;
+    o.samples.samples_per_charge = 4;
     o.only_text = true;
-    uint64_t drawn = 0;
-    for (int text = 0; drawn < 12; ++text) {
+    uint64_t sampled = 0;
+    for (int text = 0; sampled < 12; ++text) {
       ledger_ = *Ledger::Open(ledger_.path(), kLedger);  // simulates a restart
       PrivateGenerator generator = Must(o);
       std::string shown;
       const auto show = [&](std::string_view more) { return shown += more, true; };
-      const auto room = static_cast<uint32_t>(12 - drawn);
+      const auto room = static_cast<uint32_t>(12 - sampled);
       const auto refused = generator.Generate("the", {.max_new_tokens = room + 1}, show);
       ASSERT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
       EXPECT_NE(refused.status().message().find("room for " + std::to_string(room) + " tokens, and up to"),
                 std::string::npos)
           << refused.status().message();
-      EXPECT_EQ(Charged(), drawn) << "what was refused was charged";
+      EXPECT_EQ(Charged(), sampled) << "what was refused was charged";
       EXPECT_TRUE(shown.empty());
       const auto made = generator.Generate("the", {.max_new_tokens = std::min(room, 6u)}, show);
       ASSERT_TRUE(made.ok()) << made.status().message();
-      drawn = Charged();
-      EXPECT_GE(drawn, made->tokens.size());
+      sampled = Charged();
+      EXPECT_GE(sampled, made->tokens.size());
     }
-    EXPECT_EQ(drawn, 12u);
+    EXPECT_EQ(sampled, 12u);
     EXPECT_EQ(ledger_.Limit()->value().epsilon(), 2);
     EXPECT_LE(*ledger_.Spent(*privacy::Delta::Create(1e-6)), 2);
     PrivateGenerator generator = Must(o);
@@ -304,7 +304,7 @@ TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
 
 // There is no ledger before a text may be sampled: a refusal before that has promised nothing.
 TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
-  const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}};
+  const SampleGoal goal{.planned = SampleGoal::Planned{*EpsilonDelta::Create(2, 1e-6), 12}};
   for (const bool of_texts : {false, true}) {
     PrivateGeneratorOptions o = of_texts ? Aggregate(goal) : Anchored(goal);
     PrivateGenerator generator = Must(o);
@@ -330,13 +330,13 @@ TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
 // The limit covers a whole text only by a plan; blocks chosen one after the other would not fit.
 TEST_F(PrivateGeneratorTest, CoveredText_IsSampledToItsEnd) {
   PrivateGeneratorOptions o = Anchored({.clip = 0.3});
-  o.draws.draws_per_charge = 2;
+  o.samples.samples_per_charge = 2;
   // The cost of 16 tokens together, slightly increased. It is PLD's figure, below any that a filter gives.
   const std::vector cost = {*privacy::Mechanism::BoundedRange({.range = 4 * 0.3 + kAnchoredRangeSlack, .count = 16})};
   const double together = privacy::StateEpsilon(cost, *privacy::Delta::Create(1e-6))->epsilon;
   for (int text = 0; text < 5; ++text) {  // some end early
     ledger_ = *Ledger::Open(folder_ / ("t" + std::to_string(text)), kLedger);
-    o.draws.new_limit = *EpsilonDelta::Create(together * 1.001, 1e-6);
+    o.samples.new_limit = *EpsilonDelta::Create(together * 1.001, 1e-6);
     const auto made = Must(o).Generate("the", {.max_new_tokens = 16});
     ASSERT_TRUE(made.ok()) << made.status().message();
     EXPECT_LE(Charged(), 16u);
@@ -347,19 +347,19 @@ TEST_F(PrivateGeneratorTest, CoveredText_IsSampledToItsEnd) {
 
 // Both generators found an empty ledger. The second one to sample hears of the first one's charges.
 TEST_F(PrivateGeneratorTest, ATargetThatComesTooLateIsRefused) {
-  PrivateGenerator generator = Must(Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}}));
+  PrivateGenerator generator = Must(Anchored({.planned = SampleGoal::Planned{*EpsilonDelta::Create(2, 1e-6), 12}}));
   ASSERT_TRUE(Must(Anchored()).Generate("the", {.max_new_tokens = 1}).ok());
   const uint64_t charged = Charged();
   const auto refused = generator.Generate("the", {.max_new_tokens = 1});
   EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(refused.status().message().find("nothing would end the draws"), std::string::npos);
+  EXPECT_NE(refused.status().message().find("nothing would end the samples"), std::string::npos);
   EXPECT_EQ(Charged(), charged);
 }
 
 // The last tokens of a budget can be sampled although no whole block of them fits.
 TEST_F(PrivateGeneratorTest, TheLastBlockIsAsLongAsWhatIsLeft) {
-  PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 10}});
-  o.draws.draws_per_charge = 4;
+  PrivateGeneratorOptions o = Anchored({.planned = SampleGoal::Planned{*EpsilonDelta::Create(2, 1e-6), 10}});
+  o.samples.samples_per_charge = 4;
   PrivateGenerator generator = Must(o);
   for (const uint64_t charged : {8u, 10u}) {
     const auto made = generator.Generate("the", {.max_new_tokens = 5});
@@ -371,12 +371,12 @@ TEST_F(PrivateGeneratorTest, TheLastBlockIsAsLongAsWhatIsLeft) {
 
 // The budget that was there when the text began is gone. All tokens shown so far were paid for, and no more are shown.
 TEST_F(PrivateGeneratorTest, ATextEndsWhereAnotherProcessHasSpentTheRest) {
-  PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 20}});
-  o.draws.draws_per_charge = 3;
+  PrivateGeneratorOptions o = Anchored({.planned = SampleGoal::Planned{*EpsilonDelta::Create(2, 1e-6), 20}});
+  o.samples.samples_per_charge = 3;
   PrivateGenerator generator = Must(o);
   Ledger other = *Ledger::Open(ledger_.path(), kLedger);
-  o.draws.ledger = &other;
-  o.draws.draws_per_charge = 11;
+  o.samples.ledger = &other;
+  o.samples.samples_per_charge = 11;
   PrivateGenerator spends = Must(o);
   size_t pushes = 0;
   const auto made = generator.Generate("the", {.max_new_tokens = 12}, [&](std::string_view) {
@@ -404,18 +404,18 @@ TEST_F(PrivateGeneratorTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   const auto dp = Open(3, {kShipped, paid});
   for (Session* session : {dp.get(), base_.get()}) {
     PrivateGeneratorOptions o = Mixed();
-    o.draws.top_k = 5;
+    o.samples.top_k = 5;
     PrivateGenerator generator = Must(o, session);
     EXPECT_TRUE(generator.is_free());
     EXPECT_TRUE(generator.Generate("the", {.max_new_tokens = 6}).ok());
-    o.draws.ledger = nullptr;
+    o.samples.ledger = nullptr;
     EXPECT_TRUE(Must(o, session).Generate("the", {.max_new_tokens = 6}).ok());
   }
   EXPECT_EQ(Charged(), 1u) << "what the weights cost";
   // Another ledger pays, so the total of this one would leave out what the text reveals.
   Ledger elsewhere = *Ledger::Open(folder_ / "other", kLedger);
   PrivateGeneratorOptions o = Mixed();
-  o.draws.ledger = &elsewhere;
+  o.samples.ledger = &elsewhere;
   EXPECT_EQ(Make(o, dp.get()).status().code(), StatusCode::kPrivacyRefused);
 }
 
@@ -429,40 +429,40 @@ TEST_F(PrivateGeneratorTest, NoGuarantee_IsRefusedAndNotCharged) {
   };
   constexpr auto kInvalid = StatusCode::kInvalidArgument;
   refused(
-      Mixed(), [](auto& o) { o.draws.selection = Selection::kArgMax; }, "arg-max");
+      Mixed(), [](auto& o) { o.samples.selection = Selection::kArgMax; }, "arg-max");
   refused(
-      Aggregate(), [](auto& o) { o.draws.selection = Selection::kBeamSearch; }, "beam search");
+      Aggregate(), [](auto& o) { o.samples.selection = Selection::kBeamSearch; }, "beam search");
   refused(
-      Mixed(), [](auto& o) { o.draws.after_mixing = AfterMixing::kTopK; }, "after mixing");
+      Mixed(), [](auto& o) { o.samples.after_mixing = AfterMixing::kTopK; }, "after mixing");
   refused(
-      Anchored(), [](auto& o) { o.draws.top_k = 5; }, "truncation by private scores");
+      Anchored(), [](auto& o) { o.samples.top_k = 5; }, "truncation by private scores");
   refused(
-      Aggregate(), [](auto& o) { o.draws.nucleus = 0.9; }, "truncation by private scores");
+      Aggregate(), [](auto& o) { o.samples.nucleus = 0.9; }, "truncation by private scores");
   refused(
-      Mixed(), [](auto& o) { o.draws.ledger = nullptr; }, "needs a ledger");
+      Mixed(), [](auto& o) { o.samples.ledger = nullptr; }, "needs a ledger");
   refused(
-      Aggregate(), [](auto& o) { o.draws.ledger = nullptr; }, "needs a ledger");
+      Aggregate(), [](auto& o) { o.samples.ledger = nullptr; }, "needs a ledger");
   refused(
-      Anchored(), [&](auto& o) { o.draws.base = model_.get(); }, "base model must be public");
+      Anchored(), [&](auto& o) { o.samples.base = model_.get(); }, "base model must be public");
   refused(
       Aggregate(), [](auto&) {}, "the model itself must be public", StatusCode::kPrivacyRefused, model_.get());
   refused(
-      Aggregate(), [&](auto& o) { o.draws.base = base_.get(); }, "has no base model", kInvalid);
+      Aggregate(), [&](auto& o) { o.samples.base = base_.get(); }, "has no base model", kInvalid);
   refused(
-      Aggregate(), [](auto& o) { o.draws.mode = DecodingMode::kUniform; }, "mode aggregate alone", kInvalid);
+      Aggregate(), [](auto& o) { o.samples.mode = DecodingMode::kUniform; }, "mode aggregate alone", kInvalid);
   refused(
-      Mixed(), [](auto& o) { o.draws.mode = DecodingMode::kAggregate; }, "mode aggregate alone", kInvalid);
+      Mixed(), [](auto& o) { o.samples.mode = DecodingMode::kAggregate; }, "mode aggregate alone", kInvalid);
   refused(
-      Mixed(), [](auto& o) { o.draws.mode = DecodingMode::kNonUniform; }, "needs the base model", kInvalid);
+      Mixed(), [](auto& o) { o.samples.mode = DecodingMode::kNonUniform; }, "needs the base model", kInvalid);
   refused(
-      WithBase(), [](auto& o) { o.draws.mixing_floor = 0; }, "allowed are 1e-4 to 1", kInvalid);
+      WithBase(), [](auto& o) { o.samples.mixing_floor = 0; }, "allowed are 1e-4 to 1", kInvalid);
   refused(
       Mixed(), [](auto& o) { o.base_top = 5; }, "there is no base model", kInvalid);
   refused(
-      Mixed(), [](auto& o) { o.draws.goal = {}; }, "exactly one", kInvalid);
+      Mixed(), [](auto& o) { o.samples.goal = {}; }, "exactly one", kInvalid);
   const auto other = Open(4, {kShipped}, "llama2");
   refused(
-      Anchored(), [&](auto& o) { o.draws.base = other.get(); }, "another tokenizer", kInvalid);
+      Anchored(), [&](auto& o) { o.samples.base = other.get(); }, "another tokenizer", kInvalid);
   EXPECT_EQ(Must(Mixed()).Generate(std::string(300, 'x'), {.max_new_tokens = 4}).status().code(), kInvalid);
   PrivateGenerateOptions empty_stop;
   empty_stop.stop.emplace_back();
@@ -475,8 +475,8 @@ TEST_F(PrivateGeneratorTest, NoGuarantee_IsRefusedAndNotCharged) {
 // The end of a text depends only on the sampled tokens.
 TEST_F(PrivateGeneratorTest, EndsBeforeAStopText) {
   PrivateGeneratorOptions o = Anchored({.clip = 1});
-  o.draws.draws_per_charge = 1000;
-  o.draws.reproducible_seed = 4;
+  o.samples.samples_per_charge = 1000;
+  o.samples.reproducible_seed = 4;
   const std::string whole = Must(o).Generate("the", {.max_new_tokens = 30})->text;
   ASSERT_GT(whole.size(), 8u);
   const std::string stop = whole.substr(whole.size() / 2, 3);
@@ -489,7 +489,7 @@ TEST_F(PrivateGeneratorTest, EndsBeforeAStopText) {
 
 TEST_F(PrivateGeneratorTest, TheOrderOfTextsChangesNothing) {
   PrivateGeneratorOptions o = Aggregate({.clip = 3}, 2);  // three texts: the last two share a cache
-  o.draws.reproducible_seed = 6;
+  o.samples.reproducible_seed = 6;
   const std::vector<std::string> turned = {kNotes[2], kNotes[0], kNotes[1]};
   auto one = Make(o), other = Make(o, nullptr, turned);
   EXPECT_EQ(one->Generate("the", {.max_new_tokens = 10})->tokens,

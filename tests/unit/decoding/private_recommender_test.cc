@@ -51,10 +51,10 @@ class PrivateRecommenderTest : public ::testing::Test {
             .ok());
     return *Session::Open(path);
   }
-  PrivateRecommenderOptions Mixed(DrawGoal goal = {.lambda = 1e-2}) {
+  PrivateRecommenderOptions Mixed(SampleGoal goal = {.lambda = 1e-2}) {
     return {.goal = goal, .public_datasets = kPublic, .ledger = &ledger_};
   }
-  PrivateRecommenderOptions Anchored(DrawGoal goal = {.clip = 0.5}) {
+  PrivateRecommenderOptions Anchored(SampleGoal goal = {.clip = 0.5}) {
     PrivateRecommenderOptions o = Mixed(goal);
     o.base = base_.get();
     return o;
@@ -86,9 +86,9 @@ class PrivateRecommenderTest : public ::testing::Test {
   std::unique_ptr<Session> base_, model_;
 };
 
-TEST_F(PrivateRecommenderTest, EveryDrawIsChargedAndTheFigureGrows) {
+TEST_F(PrivateRecommenderTest, EverySampleIsChargedAndTheFigureGrows) {
   double before = 0;
-  uint64_t draws = 0;
+  uint64_t samples = 0;
   for (const auto& options : {Mixed(), Anchored()}) {
     PrivateRecommender r = Must(options);
     EXPECT_FALSE(r.is_free());
@@ -96,8 +96,8 @@ TEST_F(PrivateRecommenderTest, EveryDrawIsChargedAndTheFigureGrows) {
     const auto items = *r.Recommend(kHistory, {.count = 7});
     EXPECT_EQ(std::set(items.begin(), items.end()).size(), 7u);
     for (int32_t seen : kHistory) EXPECT_EQ(std::count(items.begin(), items.end(), seen), 0);
-    EXPECT_EQ(r.draws_charged(), 7u);
-    EXPECT_EQ(Charged(), draws += 7);
+    EXPECT_EQ(r.samples_charged(), 7u);
+    EXPECT_EQ(Charged(), samples += 7);
     EXPECT_GT(Spent(), before);
     before = Spent();
   }
@@ -122,7 +122,7 @@ TEST_F(PrivateRecommenderTest, ALedgerOfOtherDataDoesNotPay) {
 
 TEST_F(PrivateRecommenderTest, BlocksGiveNothingBack) {
   PrivateRecommenderOptions options = Mixed();
-  options.draws_per_charge = 8;
+  options.samples_per_charge = 8;
   PrivateRecommender first = Must(options);
   ASSERT_TRUE(first.Recommend(kHistory, {.count = 3}).ok());
   EXPECT_EQ(Charged(), 8u);
@@ -140,13 +140,13 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
     PrivateRecommender r = *PrivateRecommender::Create(*session, {.public_datasets = kPublic});
     EXPECT_TRUE(r.is_free());
     ASSERT_EQ(r.Recommend(kHistory, {.count = 5})->size(), 5u);
-    EXPECT_EQ(r.draws_charged(), 0u);
+    EXPECT_EQ(r.samples_charged(), 0u);
     PrivateRecommender with_ledger = *PrivateRecommender::Create(*session, Mixed());
     ASSERT_TRUE(with_ledger.Recommend(kHistory, {.count = 5}).ok());
   }
   EXPECT_EQ(Charged(), 1u) << "what the weights cost";
   EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(),
-            "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
+            "the weights carry a guarantee for all data that is not declared public: sampling is free post-processing");
   // The data are not declared public, so samples are charged to the ledger of the revealed data, which is not this one.
   PrivateRecommenderOptions nothing_public = Mixed();
   nothing_public.public_datasets = {};
@@ -199,14 +199,14 @@ TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
   EXPECT_FALSE(refused(*Open(10, {kShipped, unbounded}), nullptr));
 }
 
-TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {
+TEST_F(PrivateRecommenderTest, ADeploymentEndsWithItsLastSample) {
   const EpsilonDelta target = *EpsilonDelta::Create(2, 1e-6);
   for (const bool anchored : {false, true}) {
     ledger_ = *Ledger::Open(folder_ / (anchored ? "anchored" : "mixed"),
                             {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})});
-    const DrawGoal goal{.lifetime = DrawGoal::Lifetime{target, 30}};
+    const SampleGoal goal{.planned = SampleGoal::Planned{target, 30}};
     PrivateRecommenderOptions options = anchored ? Anchored(goal) : Mixed(goal);
-    options.draws_per_charge = 10;
+    options.samples_per_charge = 10;
     for (int call = 0; call < 3; ++call) {
       PrivateRecommender r = Must(options);  // three processes; the first sets the limit
       EXPECT_EQ(ledger_.Limit()->value().epsilon(), 2);
@@ -223,7 +223,7 @@ TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {
 }
 
 TEST_F(PrivateRecommenderTest, ATargetNeedsALimitWhereSomethingWasSpent) {
-  const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 30}};
+  const SampleGoal goal{.planned = SampleGoal::Planned{*EpsilonDelta::Create(2, 1e-6), 30}};
   const auto training = *privacy::Mechanism::Gaussian({.noise_multiplier = 10});
   ASSERT_TRUE(ledger_.Charge({.mechanism = training, .run = "training"}).ok());
   EXPECT_EQ(PrivateRecommender::Create(*model_, Mixed(goal)).status().code(), StatusCode::kPrivacyRefused);
@@ -233,19 +233,19 @@ TEST_F(PrivateRecommenderTest, ATargetNeedsALimitWhereSomethingWasSpent) {
   EXPECT_EQ(ledger_.Limit()->value().epsilon(), 4);
 }
 
-TEST_F(PrivateRecommenderTest, AnEpsilonPerDrawIsKept) {
+TEST_F(PrivateRecommenderTest, AnEpsilonPerSampleIsKept) {
   for (const double epsilon : {1e-3, 0.2, 3.0}) {
-    EXPECT_LE(Must(Mixed({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 + 1e-12));
-    EXPECT_GT(Must(Mixed({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 - 1e-9));
-    EXPECT_LE(Must(Anchored({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon);
-    EXPECT_GT(Must(Anchored({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 - 1e-9));
+    EXPECT_LE(Must(Mixed({.epsilon_per_sample = epsilon})).epsilon_per_sample(), epsilon * (1 + 1e-12));
+    EXPECT_GT(Must(Mixed({.epsilon_per_sample = epsilon})).epsilon_per_sample(), epsilon * (1 - 1e-9));
+    EXPECT_LE(Must(Anchored({.epsilon_per_sample = epsilon})).epsilon_per_sample(), epsilon);
+    EXPECT_GT(Must(Anchored({.epsilon_per_sample = epsilon})).epsilon_per_sample(), epsilon * (1 - 1e-9));
   }
   // A short public list allows far more samples; each is charged for the rest of it.
-  PrivateRecommenderOptions options = Mixed({.epsilon_per_draw = 0.2});
+  PrivateRecommenderOptions options = Mixed({.epsilon_per_sample = 0.2});
   options.charge_for = ChargeFor::kSupportLeft;
   options.largest_support = 4;
   PrivateRecommender r = Must(options);
-  EXPECT_GT(r.lambda(), 9 * Must(Mixed({.epsilon_per_draw = 0.2})).lambda());
+  EXPECT_GT(r.lambda(), 9 * Must(Mixed({.epsilon_per_sample = 0.2})).lambda());
   const std::vector<int32_t> candidates = {30, 31, 32, 33};
   const auto items = *r.Recommend(kHistory, {.count = 4, .candidates = candidates});
   EXPECT_EQ(std::set(items.begin(), items.end()), std::set(candidates.begin(), candidates.end()));
@@ -255,10 +255,10 @@ TEST_F(PrivateRecommenderTest, AnEpsilonPerDrawIsKept) {
 }
 
 // The law is nearly all q, almost without randomness, so the best item of the right session must come out.
-TEST_F(PrivateRecommenderTest, DrawsFollowTheSessionsScores) {
+TEST_F(PrivateRecommenderTest, SamplesFollowTheSessionsScores) {
   PrivateRecommenderOptions mixed = Mixed({.lambda = 1 - 1e-9});
   mixed.temperature = 1e-3;
-  mixed.draws_per_charge = 100;
+  mixed.samples_per_charge = 100;
   PrivateRecommender of_model = Must(mixed);
   for (int32_t item = 0; item < 10; ++item) {
     const std::vector<int32_t> history = {item, 39 - item};
@@ -273,10 +273,10 @@ TEST_F(PrivateRecommenderTest, DrawsFollowTheSessionsScores) {
   }
 }
 
-TEST_F(PrivateRecommenderTest, AnchoredDrawsHaveTheLawOfTheCentredScores) {
+TEST_F(PrivateRecommenderTest, AnchoredSamplesHaveTheLawOfTheCentredScores) {
   PrivateRecommenderOptions options = Anchored({.clip = 1.5});
   options.temperature = 0.8;
-  options.draws_per_charge = 20000;
+  options.samples_per_charge = 20000;
   options.reproducible_seed = 9;
   std::vector<float> f(40), b(40);
   ASSERT_TRUE(model_->Score(kHistory, f).ok() && base_->Score(kHistory, b).ok());
@@ -340,13 +340,13 @@ TEST_F(PrivateRecommenderTest, NoGuarantee_IsRefusedAndNotCharged) {
   refused(with([&](auto& o) { o.base = model_.get(); }, true), kRefused, "base model must be public");
   refused(with([](auto& o) { o.goal = {.lambda = 1}; }), kRefused, "lambda");
   refused(with([](auto& o) { o.goal = {}; }), kInvalid, "exactly one");
-  refused(with([](auto& o) { o.goal = {.lambda = 0.1, .epsilon_per_draw = 1}; }), kInvalid, "exactly one");
+  refused(with([](auto& o) { o.goal = {.lambda = 0.1, .epsilon_per_sample = 1}; }), kInvalid, "exactly one");
   refused(with([](auto& o) { o.goal = {.lambda = 0.1}; }, true), kInvalid, "clip");
   refused(with([](auto& o) { o.goal = {.clip = 0.1}; }), kInvalid, "lambda");
   refused(with([](auto& o) { o.mode = DecodingMode::kBaseAnchored; }), kInvalid, "base model");
-  refused(with([](auto& o) { o.goal = {.epsilon_per_draw = 1e-12}; }, true), kRefused, "arithmetic");
+  refused(with([](auto& o) { o.goal = {.epsilon_per_sample = 1e-12}; }, true), kRefused, "arithmetic");
   refused(with([](auto& o) {
-            o.goal = {.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(1, 1e-3), 10}}, o.num_records_public = 1000;
+            o.goal = {.planned = SampleGoal::Planned{*EpsilonDelta::Create(1, 1e-3), 10}}, o.num_records_public = 1000;
           }),
           kRefused, "1 / 1000");
   PrivateRecommender r = Must(Mixed());

@@ -48,8 +48,8 @@ class PrivateSamplingTest : public ::testing::Test {
     o.reproducible_seed = seed;
     return o;
   }
-  static DrawRequest Request(DecodingMode mode, size_t count = 1) {
-    DrawRequest r{.scores = kScores, .count = count};
+  static SampleRequest Request(DecodingMode mode, size_t count = 1) {
+    SampleRequest r{.scores = kScores, .count = count};
     if (mode == DecodingMode::kBaseAnchored) r.base_scores = kBase;
     return r;
   }
@@ -88,12 +88,12 @@ std::vector<double> Law(const PrivateSamplerOptions& o, const std::vector<int32_
 constexpr DecodingMode kPrivateModes[] = {DecodingMode::kUniform, DecodingMode::kNonUniform,
                                           DecodingMode::kBaseAnchored};
 
-TEST_F(PrivateSamplingTest, OrderedPairsHaveTheLawOfDrawsWithoutReplacement) {
+TEST_F(PrivateSamplingTest, OrderedPairsHaveTheLawOfSamplesWithoutReplacement) {
   const std::vector<int32_t> excluded = {3}, support = {0, 1, 2, 4};
   for (DecodingMode mode :
        {DecodingMode::kUniform, DecodingMode::kNonUniform, DecodingMode::kBaseAnchored, DecodingMode::kPlain}) {
     PrivateSamplerOptions o = Options(mode, 31 + static_cast<uint64_t>(mode));
-    o.draws_per_charge = 1u << 30;
+    o.samples_per_charge = 1u << 30;
     o.need.kind = DecodingNeed::Kind::kFree;
     std::vector<double> law(kItems * kItems), first_law(kItems);
     const auto first = Law(o, support);
@@ -106,11 +106,11 @@ TEST_F(PrivateSamplingTest, OrderedPairsHaveTheLawOfDrawsWithoutReplacement) {
         law[static_cast<size_t>(support[a]) * kItems + static_cast<size_t>(left[b])] = first[a] * second[b];
     }
     PrivateSampler sampler = Must(o);
-    DrawRequest r = Request(mode, 2);
+    SampleRequest r = Request(mode, 2);
     r.excluded = excluded;
     std::vector<uint64_t> pairs(kItems * kItems), firsts(kItems);
     for (int i = 0; i < 200000; ++i) {
-      const auto items = *sampler.Draw(r);
+      const auto items = *sampler.Sample(r);
       ASSERT_EQ(items.size(), 2u);
       ++firsts[static_cast<size_t>(items[0])];
       ++pairs[static_cast<size_t>(items[0]) * kItems + static_cast<size_t>(items[1])];
@@ -124,23 +124,23 @@ TEST_F(PrivateSamplingTest, AllOfASupportComesOutOnceAndNothingElse) {
   const std::vector<int32_t> candidates = {4, 0, 4, 2}, excluded = {0};
   for (DecodingMode mode : kPrivateModes) {
     PrivateSampler sampler = Must(Options(mode));
-    DrawRequest r = Request(mode, 10);
-    auto all = *sampler.Draw(r);
+    SampleRequest r = Request(mode, 10);
+    auto all = *sampler.Sample(r);
     EXPECT_EQ(std::set<int32_t>(all.begin(), all.end()).size(), kItems);
     r.candidates = candidates;
     r.excluded = excluded;
-    auto few = *sampler.Draw(r);
+    auto few = *sampler.Sample(r);
     EXPECT_EQ(std::set<int32_t>(few.begin(), few.end()), (std::set<int32_t>{2, 4}));
     r.excluded = candidates;
-    EXPECT_TRUE(sampler.Draw(r)->empty());
+    EXPECT_TRUE(sampler.Sample(r)->empty());
   }
 }
 
-TEST_F(PrivateSamplingTest, EachDrawIsChargedWithTheSupportThatIsLeft) {
+TEST_F(PrivateSamplingTest, EachSampleIsChargedWithTheSupportThatIsLeft) {
   const std::vector<int32_t> excluded = {1};
-  DrawRequest r = Request(DecodingMode::kUniform, 10);  // four samples; the last one has no choice
+  SampleRequest r = Request(DecodingMode::kUniform, 10);  // four samples; the last one has no choice
   r.excluded = excluded;
-  ASSERT_TRUE(Must(Options(DecodingMode::kUniform)).Draw(r).ok());
+  ASSERT_TRUE(Must(Options(DecodingMode::kUniform)).Sample(r).ok());
   std::vector<std::string> expected;
   for (uint64_t support : {4u, 3u, 2u})
     expected.push_back(Mechanism::RandomisedResponse({.support = support, .lambda = 0.6})->ToText());
@@ -151,9 +151,9 @@ TEST_F(PrivateSamplingTest, EachDrawIsChargedWithTheSupportThatIsLeft) {
   EXPECT_EQ(entry.noise, privacy::NoiseKind::kSecure);
 }
 
-TEST_F(PrivateSamplingTest, NonUniformAndAnchoredDrawsAreChargedAsTheyCost) {
-  ASSERT_TRUE(Must(Options(DecodingMode::kNonUniform)).Draw(Request(DecodingMode::kNonUniform, 2)).ok());
-  ASSERT_TRUE(Must(Options(DecodingMode::kBaseAnchored)).Draw(Request(DecodingMode::kBaseAnchored, 3)).ok());
+TEST_F(PrivateSamplingTest, NonUniformAndAnchoredSamplesAreChargedAsTheyCost) {
+  ASSERT_TRUE(Must(Options(DecodingMode::kNonUniform)).Sample(Request(DecodingMode::kNonUniform, 2)).ok());
+  ASSERT_TRUE(Must(Options(DecodingMode::kBaseAnchored)).Sample(Request(DecodingMode::kBaseAnchored, 3)).ok());
   const auto entries = *ledger_->Entries();
   ASSERT_EQ(entries.size(), 5u);
   EXPECT_NEAR(entries[0].mechanism.min_probability(), 1.0 / 20, 1e-14);
@@ -168,23 +168,23 @@ TEST_F(PrivateSamplingTest, NonUniformAndAnchoredDrawsAreChargedAsTheyCost) {
 
 TEST_F(PrivateSamplingTest, BlocksCoverSmallerSupportsAndGiveNothingBack) {
   PrivateSamplerOptions o = Options(DecodingMode::kUniform);
-  o.draws_per_charge = 4;
+  o.samples_per_charge = 4;
   PrivateSampler sampler = Must(o);
   const std::vector<int32_t> few = {0, 1, 2};
-  DrawRequest small = Request(DecodingMode::kUniform, 2);
+  SampleRequest small = Request(DecodingMode::kUniform, 2);
   small.candidates = few;
-  ASSERT_TRUE(sampler.Draw(small).ok());
-  EXPECT_EQ(sampler.draws_left_in_block(), 2u);
-  ASSERT_TRUE(sampler.Draw(small).ok());
+  ASSERT_TRUE(sampler.Sample(small).ok());
+  EXPECT_EQ(sampler.samples_left_in_block(), 2u);
+  ASSERT_TRUE(sampler.Sample(small).ok());
   EXPECT_EQ(Charged().size(), 1u);
-  EXPECT_EQ(sampler.draws_left_in_block(), 0u);
-  ASSERT_TRUE(sampler.Draw(small).ok());
+  EXPECT_EQ(sampler.samples_left_in_block(), 0u);
+  ASSERT_TRUE(sampler.Sample(small).ok());
   EXPECT_EQ(Charged().size(), 2u);
-  ASSERT_TRUE(sampler.Draw(Request(DecodingMode::kUniform)).ok());  // five items: the block of three is too small
+  ASSERT_TRUE(sampler.Sample(Request(DecodingMode::kUniform)).ok());  // five items: the block of three is too small
   const std::string three = Mechanism::RandomisedResponse({.support = 3, .lambda = 0.6, .count = 4})->ToText(),
                     five = Mechanism::RandomisedResponse({.support = 5, .lambda = 0.6, .count = 4})->ToText();
   EXPECT_EQ(Charged(), (std::vector<std::string>{three, three, five}));
-  ASSERT_TRUE(sampler.Draw(small).ok());
+  ASSERT_TRUE(sampler.Sample(small).ok());
   EXPECT_EQ(Charged().size(), 3u);
 }
 
@@ -193,32 +193,32 @@ TEST_F(PrivateSamplingTest, ChargedForTheWholeCatalogueEveryChargeIsTheSame) {
     const size_t before = Charged().size();
     PrivateSamplerOptions o = Options(mode);
     o.charge_for = ChargeFor::kWholeCatalogue;
-    o.draws_per_charge = 2;
+    o.samples_per_charge = 2;
     PrivateSampler sampler = Must(o);
-    DrawRequest r = Request(mode, 2);
+    SampleRequest r = Request(mode, 2);
     const std::vector<int32_t> few = {2, 3, 4};
     r.candidates = few;
-    ASSERT_TRUE(sampler.Draw(r).ok());
+    ASSERT_TRUE(sampler.Sample(r).ok());
     r.candidates = {};
-    ASSERT_TRUE(sampler.Draw(r).ok());
+    ASSERT_TRUE(sampler.Sample(r).ok());
     const auto charged = Charged();
     ASSERT_EQ(charged.size(), before + 2);
     EXPECT_EQ(charged[before], charged[before + 1]);
   }
 }
 
-TEST_F(PrivateSamplingTest, RefusedChargeDrawsNoRandomNumberAndReturnsNothing) {
+TEST_F(PrivateSamplingTest, RefusedChargeSamplesNoRandomNumberAndReturnsNothing) {
   for (DecodingMode mode : kPrivateModes) {
     PrivateSampler sampler = Must(Options(mode, 7));
     if (!ledger_->Limit()->has_value()) {
-      ASSERT_TRUE(sampler.Draw(Request(mode, 2)).ok());
+      ASSERT_TRUE(sampler.Sample(Request(mode, 2)).ok());
       EXPECT_GT(sampler.random_position(), 0u);
       EXPECT_EQ(ledger_->Entries()->back().noise, privacy::NoiseKind::kReproducible);
       ASSERT_TRUE(ledger_->SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
     }
     const uint64_t position = sampler.random_position();
     const size_t charges = Charged().size();
-    auto refused = sampler.Draw(Request(mode, 2));  // reproducible samples pass every limit
+    auto refused = sampler.Sample(Request(mode, 2));  // reproducible samples pass every limit
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
     EXPECT_EQ(sampler.random_position(), position);
@@ -226,48 +226,48 @@ TEST_F(PrivateSamplingTest, RefusedChargeDrawsNoRandomNumberAndReturnsNothing) {
   }
 }
 
-TEST_F(PrivateSamplingTest, TheLedgersLimitIsTheLifetimeOfDraws) {
+TEST_F(PrivateSamplingTest, TheLedgersLimitIsTheDeploymentOfSamples) {
   ASSERT_TRUE(ledger_->SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
   PrivateSamplerOptions o = Options(DecodingMode::kUniform);
   // A sample costs pure epsilon log(1 + 5 / 19) = 0.23: four samples and no more at delta 0, a few more at 1e-6.
   o.lambda = 0.05;
-  int draws = 0;
-  for (; draws < 100; ++draws) {
-    auto item = Must(o).Draw(Request(DecodingMode::kUniform));  // a new sampler each time, so it holds no state
+  int samples = 0;
+  for (; samples < 100; ++samples) {
+    auto item = Must(o).Sample(Request(DecodingMode::kUniform));  // a new sampler each time, so it holds no state
     if (item.ok()) continue;
     EXPECT_EQ(item.status().code(), StatusCode::kPrivacyRefused);
     break;
   }
-  EXPECT_GE(draws, 4);
-  EXPECT_LE(draws, 6);
+  EXPECT_GE(samples, 4);
+  EXPECT_LE(samples, 6);
   EXPECT_LE(*ledger_->Spent(*privacy::Delta::Create(1e-6)), 1);
 }
 
 // docs/algorithms.md, section 7: |V| = 1e4, lambda = 1e-4, T = 100 costs 69.3 at delta 0 and 1.38 at delta 1e-6.
-TEST_F(PrivateSamplingTest, AHundredDrawsCostWhatTheSpecificationSays) {
+TEST_F(PrivateSamplingTest, AHundredSamplesCostWhatTheSpecificationSays) {
   PrivateSamplerOptions o = Options(DecodingMode::kUniform);
   o.num_items = 10000;
   o.lambda = 1e-4;
-  o.draws_per_charge = 100;
+  o.samples_per_charge = 100;
   PrivateSampler sampler = Must(o);
   const std::vector<float> scores(o.num_items);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(sampler.Draw({.scores = scores}).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(sampler.Sample({.scores = scores}).ok());
   EXPECT_EQ(Charged().size(), 1u);
-  EXPECT_NEAR(100 * EpsilonOf(UniformDrawCost(o.num_items, o.lambda)), 69.3, 0.05);
+  EXPECT_NEAR(100 * EpsilonOf(UniformSampleCost(o.num_items, o.lambda)), 69.3, 0.05);
   EXPECT_NEAR(*ledger_->Spent(*privacy::Delta::Create(1e-6)), 1.38, 0.01);
 }
 
-TEST_F(PrivateSamplingTest, AnchoredDrawsAfterTheFirstStillTellFarItemsApart) {
+TEST_F(PrivateSamplingTest, AnchoredSamplesAfterTheFirstStillTellFarItemsApart) {
   PrivateSamplerOptions o = Options(DecodingMode::kBaseAnchored, 41);
   o.num_items = 3;
   o.temperature = 1;
   o.clip = 0.01;
-  o.draws_per_charge = 1u << 30;
+  o.samples_per_charge = 1u << 30;
   PrivateSampler sampler = Must(o);
   const std::vector<float> base = {0, -40, -41};  // both below the floor of the weights while item 0 is there
   std::vector<uint64_t> counts(3);
   for (int i = 0; i < 20000; ++i)
-    ++counts[static_cast<size_t>((*sampler.Draw({.scores = base, .base_scores = base, .count = 2}))[1])];
+    ++counts[static_cast<size_t>((*sampler.Sample({.scores = base, .base_scores = base, .count = 2}))[1])];
   EXPECT_GT(ChiSquarePValue(counts, std::vector<double>{0, 1 / (1 + std::exp(-1.0)), 1 / (1 + std::exp(1.0))}), kAlpha);
 }
 
@@ -275,9 +275,9 @@ TEST_F(PrivateSamplingTest, NoScoreIsAnError) {
   for (float value : {kNan, kInf, -kInf, 3e38f}) {
     for (DecodingMode mode : kPrivateModes) {
       const std::vector<float> scores(kItems, value);
-      DrawRequest r = Request(mode, kItems);
+      SampleRequest r = Request(mode, kItems);
       r.scores = scores;
-      auto items = Must(Options(mode)).Draw(r);
+      auto items = Must(Options(mode)).Sample(r);
       ASSERT_TRUE(items.ok());
       EXPECT_EQ(items->size(), kItems);  // a private -inf does not shrink the support
     }
@@ -287,14 +287,14 @@ TEST_F(PrivateSamplingTest, NoScoreIsAnError) {
 TEST_F(PrivateSamplingTest, APublicMinusInfinityLeavesTheSupport) {
   std::vector<float> base = kBase;
   base[1] = base[2] = -kInf;
-  DrawRequest r = Request(DecodingMode::kBaseAnchored, 9);
+  SampleRequest r = Request(DecodingMode::kBaseAnchored, 9);
   r.base_scores = base;
   PrivateSampler sampler = Must(Options(DecodingMode::kBaseAnchored));
-  const auto items = *sampler.Draw(r);
+  const auto items = *sampler.Sample(r);
   EXPECT_EQ(std::set<int32_t>(items.begin(), items.end()), (std::set<int32_t>{0, 3, 4}));
   for (float bad : {kNan, kInf, 1e6f}) {
     base[0] = bad;
-    EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument) << bad;
+    EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument) << bad;
   }
 }
 
@@ -314,7 +314,7 @@ TEST_F(PrivateSamplingTest, NoGuarantee_IsRefusedWithAReason) {
       {kU, [](auto& o) { o.after_mixing = AfterMixing::kTemperature; }, "after mixing"},
       {kU, [](auto& o) { o.after_mixing = AfterMixing::kTopK; }, "after mixing"},
       {kN, [](auto& o) { o.after_mixing = AfterMixing::kNucleus; }, "after mixing"},
-      {kU, [](auto& o) { o.output = DrawOutput::kProbabilities; }, "probabilities"},
+      {kU, [](auto& o) { o.output = SampleOutput::kProbabilities; }, "probabilities"},
       {kU, [](auto& o) { o.ledger = nullptr; }, "ledger"},
       {kU, [](auto& o) { o.lambda = 1; }, "lambda"},
       {kU, [](auto& o) { o.lambda = -0.1; }, "lambda", kInvalid},
@@ -333,7 +333,7 @@ TEST_F(PrivateSamplingTest, NoGuarantee_IsRefusedWithAReason) {
       {kU, [](auto& o) { o.temperature = 0; }, "temperature", kInvalid},
       {kU, [](auto& o) { o.nucleus = 0; }, "nucleus", kInvalid},
       {kU, [](auto& o) { o.num_items = 0; }, "catalogue", kInvalid},
-      {kU, [](auto& o) { o.draws_per_charge = 0; }, "draws_per_charge", kInvalid},
+      {kU, [](auto& o) { o.samples_per_charge = 0; }, "samples_per_charge", kInvalid},
       {DecodingMode::kPlain, [](auto&) {}, "without a guarantee"},
   };
   for (const Case& c : cases) {
@@ -350,19 +350,19 @@ TEST_F(PrivateSamplingTest, RequestsThatCannotBeServedChargeNothing) {
   PrivateSampler sampler = Must(Options(DecodingMode::kUniform, 3)),
                  anchored = Must(Options(DecodingMode::kBaseAnchored, 3));
   const std::vector<int32_t> bad = {0, 5}, negative = {-1};
-  DrawRequest r = Request(DecodingMode::kUniform);
+  SampleRequest r = Request(DecodingMode::kUniform);
   r.support_origin = SupportOrigin::kPrivateModel;
-  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kPrivacyRefused);
   r = Request(DecodingMode::kUniform);
   r.candidates = bad;
-  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument);
   r = Request(DecodingMode::kUniform);
   r.excluded = negative;
-  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument);
   r.excluded = {};
   r.scores = r.scores.first(4);
-  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(anchored.Draw(Request(DecodingMode::kUniform)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(anchored.Sample(Request(DecodingMode::kUniform)).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(sampler.random_position(), 0u);
   EXPECT_TRUE(Charged().empty());
 }
@@ -376,23 +376,23 @@ TEST_F(PrivateSamplingTest, AMixtureOfARequestHasToKeepWhatIsChargedFor) {
   PrivateSampler sampler = Must(o);
   const std::vector<double> good = {0.05, 1, 0.05, 0.05, 0.05}, low = {0.03, 1, 0.05, 0.05, 0.05},
                             none = {0, 1, 1, 1, 1}, endless = {1, 1, 1, 1, kInf};
-  DrawRequest r = Request(DecodingMode::kNonUniform);
-  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument) << "no mixture";
+  SampleRequest r = Request(DecodingMode::kNonUniform);
+  EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument) << "no mixture";
   for (const auto* mixing : {&low, &none, &endless}) {
     r.mixing = *mixing;
-    EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument);
   }
   r.mixing = good;
   r.count = 2;
-  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler.Sample(r).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(sampler.random_position(), 0u);
   EXPECT_TRUE(Charged().empty());
   r.count = 1;
-  ASSERT_TRUE(sampler.Draw(r).ok());
+  ASSERT_TRUE(sampler.Sample(r).ok());
   r.mixing = low;
   const std::vector<int32_t> few = {1, 2, 3};  // over these, each is likely enough
   r.candidates = few;
-  ASSERT_TRUE(sampler.Draw(r).ok());
+  ASSERT_TRUE(sampler.Sample(r).ok());
   const std::string charged = Mechanism::NonUniformResponse({.min_probability = 0.04, .lambda = 0.6})->ToText();
   EXPECT_EQ(Charged(), (std::vector<std::string>{charged, charged}));
   o.min_probability = 0.7;
@@ -404,7 +404,7 @@ TEST_F(PrivateSamplingTest, PlainSamplingOfGuaranteedWeightsCostsNothing) {
   o.need.kind = DecodingNeed::Kind::kFree;
   o.ledger = nullptr;
   o.top_k = 1;
-  EXPECT_EQ(*Must(o).Draw(Request(DecodingMode::kPlain)), (std::vector<int32_t>{2}));
+  EXPECT_EQ(*Must(o).Sample(Request(DecodingMode::kPlain)), (std::vector<int32_t>{2}));
 }
 
 }  // namespace

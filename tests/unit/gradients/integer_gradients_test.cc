@@ -294,16 +294,16 @@ TEST(IntegerGradients, TheMeanHasNoBias) {
   constexpr float kSteps = 2;
   Summed run({.steps_per_unit = kSteps, .max_sum_squares = 1e30}, ClipRule::Flat(1e9));
   Factors f(4, 3, 0.5f);
-  constexpr int kDraws = 3000;
+  constexpr int kSamples = 3000;
   std::vector<double> mean(run.trained.size()), squares(run.trained.size());
   IntegerGradients gradients = run.Worker();
-  for (int draw = 0; draw < kDraws; ++draw) {
+  for (int draw = 0; draw < kSamples; ++draw) {
     f.options.dropout_seed = static_cast<uint64_t>(draw);
     run.Add(gradients, {&f});
     const std::vector<int64_t> own = run.Take();
     for (size_t i = 0; i < own.size(); ++i) {
-      mean[i] += static_cast<double>(own[i]) / kDraws;
-      squares[i] += static_cast<double>(own[i] * own[i]) / kDraws;
+      mean[i] += static_cast<double>(own[i]) / kSamples;
+      squares[i] += static_cast<double>(own[i] * own[i]) / kSamples;
     }
   }
   for (size_t n = 0; n < 20; ++n) {
@@ -312,7 +312,7 @@ TEST(IntegerGradients, TheMeanHasNoBias) {
       for (size_t t = 0; t < f.rows; ++t)
         expected += static_cast<double>(f.dy_a[t * 20 + n]) * static_cast<double>(f.x_a[t * 12 + k]) * kSteps;
       const size_t i = run.trained.offset(0) + n * 12 + k;
-      const double deviation = std::sqrt((squares[i] - mean[i] * mean[i]) / kDraws);
+      const double deviation = std::sqrt((squares[i] - mean[i] * mean[i]) / kSamples);
       EXPECT_NEAR(mean[i], expected, 5 * deviation + 1e-3) << n << " " << k;
     }
   }

@@ -7,7 +7,7 @@
 #include "runtime/decoding/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/catalogue.h"
-#include "runtime/personalise/judge.h"
+#include "runtime/personalise/evaluate_candidate.h"
 #include "runtime/train/run/evaluate.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
@@ -153,7 +153,7 @@ TEST_P(AddedItems, EvaluationIsThatOfTheBase) {
 }
 
 // A candidate in which new items have learned is compared with the served model, in which they have not.
-TEST_P(AddedItems, JudgingRanksEachModelAsItIsServed) {
+TEST_P(AddedItems, EvaluationRanksEachModelAsItIsServed) {
   data::Sequences records;
   records.item_keys.resize(kOld + kNew);
   for (int u = 0; u < 50; ++u) {
@@ -184,7 +184,7 @@ TEST_P(AddedItems, JudgingRanksEachModelAsItIsServed) {
 }
 
 // If new items are all of a history, the list is that of a user without history, with and without counts in the model.
-TEST_P(AddedItems, EvaluationAndJudgingAreOfTheListsThatAreServed) {
+TEST_P(AddedItems, EvaluationAndEvaluationAreOfTheListsThatAreServed) {
   Workers workers(1, {});
   for (const OutputBiasOrigin origin : {OutputBiasOrigin::kNone, OutputBiasOrigin::kPublicCounts}) {
     const std::unique_ptr<Session> base = Grown(11, origin), candidate = Grown(12, origin);

@@ -11,7 +11,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/from_sources.h"
 #include "tests/unit/gradients/gradient_test_util.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 namespace wisp::generate_batch_test {
 namespace {
@@ -21,7 +21,7 @@ class GenerateTogetherTest : public ::testing::Test {
   void SetUp() override {
     std::ifstream file(wisp::test::FromSources("tests/golden/tokenizers/gpt2.json"), std::ios::binary);
     const std::string json(std::istreambuf_iterator<char>(file), {});
-    const auto image = exchange::TokenizerImage({.name = "gpt2", .tokenizer_json = json});
+    const auto image = convert::TokenizerImage({.name = "gpt2", .tokenizer_json = json});
     ASSERT_TRUE(image.ok()) << image.status().message();
     const Architecture a = UniformArchitecture{.num_items = 460,
                                                .max_length = 40,

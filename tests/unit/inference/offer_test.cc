@@ -133,8 +133,8 @@ TEST_F(OfferTest, NoHistory_ScoresTheCatalogueOnce) {
   };
   const std::vector<int32_t> one = {7};
   (void)seconds(one);  // touches the pages
-  const double of_one = seconds(one), of_newcomer = seconds({});
-  EXPECT_LT(of_newcomer, 32 * of_one) << "256 passes take 256 times as long";
+  const double of_one = seconds(one), of_cold_start = seconds({});
+  EXPECT_LT(of_cold_start, 32 * of_one) << "256 passes take 256 times as long";
 }
 
 // If the model has counts, these are better.

@@ -62,8 +62,8 @@ class Quantised : public ::testing::Test {
     const Status written = WriteModel(blocks_, contents);
     ASSERT_TRUE(written.ok()) << written.message();
     const auto file = Open();
-    const std::span<const float> widened = file.AllWeights(room_);
-    contents.weights = widened;
+    const std::span<const float> dequantised = file.AllWeights(room_);
+    contents.weights = dequantised;
     contents.storage = WeightStorage::kFloat;
     ASSERT_TRUE(WriteModel(floats_, contents).ok());
   }
@@ -180,7 +180,7 @@ TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
     const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, 61).inputs;
     for (const size_t threads : {2, 3}) {
       Buffers buffers = graph.AllocateForInference();
-      KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
+      KeyValueCache cache = graph.AllocateCache(CacheBlocks::kAll);
       const auto helpers = graph.AllocateHelpers(threads);
       helpers->least_of_part = 1;  // so that even the smallest work is shared
       for (const size_t n : {1, 2, 30}) {

@@ -115,7 +115,7 @@ TEST_F(TextBatches, EveryBackendAndFewerPositions) {
 TEST_F(TextBatches, Float16Cache) {
   Write(Wide(), 85);
   for (const size_t threads : {1, 3}) {
-    ExpectTheSameScores({.places = 5, .num_threads = threads}, {.kept = kernels::KeptType::kHalf});
+    ExpectTheSameScores({.places = 5, .num_threads = threads}, {.kept = kernels::CacheType::kHalf});
     ASSERT_FALSE(HasFatalFailure()) << threads << " threads";
   }
 }
@@ -136,7 +136,7 @@ TEST_F(TextBatches, RefusesWhatItCannotDo) {
     return (*batch)->Score(texts, std::span(scores).first(std::min<size_t>(2, texts.size()) * a.num_items)).message();
   };
   EXPECT_EQ(score({{0, two}, {1, two}}), "");
-  EXPECT_EQ((*batch)->bytes() - before, 2 * session->graph().cache_bytes(KeptBlocks::kAll, 4));
+  EXPECT_EQ((*batch)->bytes() - before, 2 * session->graph().cache_bytes(CacheBlocks::kAll, 4));
   EXPECT_NE(score({{0, two}, {0, two}}).find("place 0"), std::string::npos);
   EXPECT_NE(score({{2, two}}).find("there are places 0 to 1"), std::string::npos);
   EXPECT_NE(score({{0, {}}}).find("a text of 0 tokens, allowed are 1 to 4"), std::string::npos);

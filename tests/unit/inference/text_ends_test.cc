@@ -4,7 +4,7 @@
 
 #include "runtime/inference/generate.h"
 #include "runtime/inference/texts.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 namespace wisp::text_ends_test {
 namespace {
@@ -15,9 +15,9 @@ struct Opened {
   const text::Tokenizer& operator*() const { return *tokenizer; }
 };
 
-Opened OpenFiles(const exchange::TokenizerFiles& files) {
+Opened OpenFiles(const convert::TokenizerFiles& files) {
   Opened opened;
-  auto image = exchange::TokenizerImage(files);
+  auto image = convert::TokenizerImage(files);
   EXPECT_TRUE(image.ok()) << image.status().message();
   if (!image.ok()) return opened;
   opened.image = *std::move(image);

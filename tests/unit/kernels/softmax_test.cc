@@ -114,7 +114,7 @@ double CheckCrossEntropyGradient(const OpTable& ops, const Logits& s, uint64_t s
 
 // Checks the exponentials of a tile in place, after a tile that raised or did not raise the maximum, and the gradient
 // made from them.
-double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed) {
+double CheckCachedExponentials(const OpTable& ops, const Logits& s, uint64_t seed) {
   std::mt19937_64 random(seed);
   GuardedMatrix z(s.rows, s.classes, s.classes + s.pad), stats(3, s.rows, s.rows);
   z.Fill(random, std::normal_distribution<float>(0, s.spread));
@@ -203,7 +203,7 @@ TEST(CrossEntropyGradient, EveryTableStaysWithinContract) {
 }
 
 TEST(CrossEntropyGradient, KeptExponentialsGiveItToo) {
-  HoldSoftmaxToContract<&OpTable::cross_entropy_gradient>(8, CheckKeptExponentials);
+  HoldSoftmaxToContract<&OpTable::cross_entropy_gradient>(8, CheckCachedExponentials);
 }
 
 // Numbers below 1.2e-38 would make the products after it a hundred times slower.

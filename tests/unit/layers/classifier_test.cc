@@ -101,7 +101,7 @@ TEST(Classifier, GraphForInference_GivesTheSameWithLessMemory) {
     if (!a.blocks.empty()) {
       EXPECT_LT(graph.inference_bytes(), training.graph.inference_bytes());
     }
-    const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+    const KeyValueCache cache = graph.AllocateCache(CacheBlocks::kInTurn);
     RecordContext context{.weights = training.view, .buffers = buffers, .cache = &cache};
     for (const Case& c : Cases()) {
       RecordContext reference = training.Context();
@@ -167,7 +167,7 @@ TEST(Encoder, RepresentsAsTheClassifierDoes) {
                                        classifier.flat.begin() + static_cast<ptrdiff_t>(FlatSize(ParametersOf(a))));
       const PackedWeights packed(encoder, weights.data());
       const Buffers buffers = encoder.AllocateForInference();
-      const KeyValueCache cache = encoder.AllocateCache(KeptBlocks::kInTurn);
+      const KeyValueCache cache = encoder.AllocateCache(CacheBlocks::kInTurn);
       RecordContext context{.weights = packed.view(), .buffers = buffers, .cache = &cache};
       for (const Case& c : Cases()) {
         RecordContext reference = classifier.Context();

@@ -26,7 +26,7 @@ std::vector<const kernels::OpTable*> OpsOfInference() {
 template <class Graph>
 struct Runner {
   Runner(const Architecture& a, const kernels::OpTable& ops, const std::vector<float>& flat, size_t threads,
-         KeptBlocks kept)
+         CacheBlocks kept)
       : graph(a, ops, {.use = GraphUse::kInference}),
         buffers(graph.AllocateForInference()),
         cache(graph.AllocateCache(kept)),
@@ -54,10 +54,10 @@ std::vector<float> Scores(const Runner<Recommender>& runner, std::span<const int
 
 void ExpectTheSameScores(const Architecture& a, const kernels::OpTable& ops, uint32_t seed) {
   const std::vector<float> flat = test::RandomWeights(a, seed);
-  const Runner<Recommender> alone(a, ops, flat, 1, KeptBlocks::kAll);
+  const Runner<Recommender> alone(a, ops, flat, 1, CacheBlocks::kAll);
   for (const size_t threads : kThreads) {
-    const Runner<Recommender> shared(a, ops, flat, threads, KeptBlocks::kAll),
-        in_turn(a, ops, flat, threads, KeptBlocks::kTwoInTurn);
+    const Runner<Recommender> shared(a, ops, flat, threads, CacheBlocks::kAll),
+        in_turn(a, ops, flat, threads, CacheBlocks::kTwoInTurn);
     for (size_t length = 1; length <= a.max_length; length += a.max_length > 8 ? 7 : 1) {
       const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, seed).inputs;
       const std::vector<float> expected = Scores(alone, history, 0);
@@ -128,10 +128,10 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
   for (const Architecture& a : all) {
     const std::vector<float> flat = test::RandomClassifierWeights(a, 23);
     for (const kernels::OpTable* ops : OpsOfInference()) {
-      const Runner<Classifier> alone(a, *ops, flat, 1, KeptBlocks::kInTurn);
+      const Runner<Classifier> alone(a, *ops, flat, 1, CacheBlocks::kInTurn);
       for (const size_t threads : kThreads) {
         // If there is workspace for only one block's keys, threads do not share.
-        for (const KeptBlocks kept : {KeptBlocks::kTwoInTurn, KeptBlocks::kInTurn, KeptBlocks::kAll}) {
+        for (const CacheBlocks kept : {CacheBlocks::kTwoInTurn, CacheBlocks::kInTurn, CacheBlocks::kAll}) {
           const Runner<Classifier> shared(a, *ops, flat, threads, kept);
           for (size_t length = 1; length <= a.max_length; length += 1 + length / 5) {
             const std::vector<int32_t> tokens = test::RandomRecord(a.num_items, length, 5).inputs;
@@ -151,7 +151,7 @@ TEST(Parts, AreEven) {
   const UniformArchitecture a{
       .num_items = 50, .max_length = 200, .width = 64, .num_heads = 2, .num_blocks = 1, .inner_width = 64};
   const std::vector<float> flat = test::RandomWeights(a, 1);
-  const Runner<Recommender> runner(a, kernels::BestOps(), flat, 5, KeptBlocks::kAll);
+  const Runner<Recommender> runner(a, kernels::BestOps(), flat, 5, CacheBlocks::kAll);
   for (const size_t rows : {1, 2, 5, 6, 200}) {
     RecordContext context = runner.Context(0);
     context.records.rows = rows;

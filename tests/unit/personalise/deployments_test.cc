@@ -16,14 +16,14 @@
 
 #include "runtime/core/served_list.h"
 #include "runtime/data/readers.h"
-#include "runtime/personalise/judge.h"
-#include "runtime/personalise/judge_rule.h"
+#include "runtime/personalise/evaluate_candidate.h"
+#include "runtime/personalise/evaluation_rule.h"
 #include "runtime/train/run/evaluate.h"
 
 namespace wisp::deployments_test {
 namespace {
 
-constexpr uint32_t kItems = 60, kCopies = 20, kPeriods = 6, kJudges = 200, kEvents = 4, kTrainers = 240;
+constexpr uint32_t kItems = 60, kCopies = 20, kPeriods = 6, kEvaluates = 200, kEvents = 4, kTrainers = 240;
 constexpr double kScale = 0.2, kNoise = 4, kStrange = 0.4;
 
 struct World {
@@ -47,7 +47,7 @@ class Deployment {
     // The base knows people's tastes, except for what the app's other people taught it.
     for (const double t : tastes_) base_.push_back(static_cast<float>(t + kStrange * normal_(random_)));
     for (uint32_t i = kItems - kCopies; world_.copies && i < kItems; ++i) base_[i] = base_[i - kItems / 2];
-    judges_.resize(kJudges);
+    evaluates_.resize(kEvaluates);
     histories_of_trainers_.resize(kTrainers);
     learned_.assign(kItems, 0);
     NewPeriod();
@@ -94,12 +94,12 @@ class Deployment {
   const Scores& base() const { return base_; }
 
   // Evaluates once, by the evaluation records' choices in this period.
-  Judgement Judge(const Scores& candidate) {
-    Judgement j{.noise_multiplier = kNoise};
-    for (std::vector<int32_t>& history : judges_) {
+  Evaluation EvaluateCandidate(const Scores& candidate) {
+    Evaluation j{.noise_multiplier = kNoise};
+    for (std::vector<int32_t>& history : evaluates_) {
       const GainOnGrid g = OnGrid(GainOf(history, candidate), kScale);
-      j.gains += static_cast<double>(g.gain) / kJudgeSteps;
-      j.squares += static_cast<double>(g.square) / (kSquareWeight * kJudgeSteps);
+      j.gains += static_cast<double>(g.gain) / kEvaluationSteps;
+      j.squares += static_cast<double>(g.square) / (kSquareWeight * kEvaluationSteps);
     }
     j.gains += j.gain_noise() * normal_(random_);
     j.squares += j.square_noise() * normal_(random_);
@@ -146,7 +146,7 @@ class Deployment {
   ServedList lists_;
   std::vector<double> tastes_, fashion_, chances_, learned_;
   Scores base_;
-  std::vector<std::vector<int32_t>> judges_, histories_of_trainers_;
+  std::vector<std::vector<int32_t>> evaluates_, histories_of_trainers_;
 };
 
 struct Rates {
@@ -155,28 +155,28 @@ struct Rates {
 
 // kLater: a candidate is evaluated on the period after those that it learned from. kSame: on the newest of them, which
 // the rule does not do.
-enum class JudgedBy { kLater, kSame };
+enum class EvaluatedBy { kLater, kSame };
 
 // Runs `lives` deployments with candidates of all kinds, from hardly changed ones to pure noise. Returns how often
 // "better" was ever said although people then get worse lists, and how often it was said at all.
-Rates Live(const World& world, JudgedBy judged_by, int lives) {
-  const JudgeRule rule{.error = 0.05, .num_judgings = kPeriods, .decay = 0.7};
+Rates Live(const World& world, EvaluatedBy evaluated_by, int lives) {
+  const EvaluationRule rule{.error = 0.05, .num_evaluations = kPeriods, .decay = 0.7};
   std::mt19937_64 random(7);
   Rates rates;
-  for (int life = 0; life < lives; ++life) {
-    Deployment deployment(world, static_cast<uint64_t>(life) + 1);
+  for (int trial = 0; trial < lives; ++trial) {
+    Deployment deployment(world, static_cast<uint64_t>(trial) + 1);
     constexpr double kShares[] = {0, 0.1, 0.5, 1};
     constexpr double kNoises[] = {1e-5, 0.1, 0.5, 1};
     const double share = kShares[random() % 4], noise = kNoises[random() % 4];
-    std::vector<Judgement> judged;
+    std::vector<Evaluation> evaluated;
     bool wrong = false, better = false;
     for (uint32_t period = 0; period < kPeriods; ++period) {
       deployment.Train();
       const Scores candidate = deployment.Candidate(share, noise);
-      if (judged_by == JudgedBy::kLater) deployment.NewPeriod();
-      judged.push_back(deployment.Judge(candidate));
-      if (judged_by == JudgedBy::kSame) deployment.NewPeriod();
-      const bool is_better = Decide(rule, judged).kind == Verdict::Kind::kBetter;
+      if (evaluated_by == EvaluatedBy::kLater) deployment.NewPeriod();
+      evaluated.push_back(deployment.EvaluateCandidate(candidate));
+      if (evaluated_by == EvaluatedBy::kSame) deployment.NewPeriod();
+      const bool is_better = Decide(rule, evaluated).kind == Verdict::Kind::kBetter;
       better = better || is_better;
       wrong = wrong || (is_better && deployment.TrueGain(candidate) < 0);
     }
@@ -201,7 +201,7 @@ TEST(Deployments, BetterIsWrongNoMoreOftenThanStated) {
   constexpr int kLivesOfWorld = 167;  // more than a thousand in total
   double better = 0;
   for (const World& world : kWorlds) {
-    const Rates rates = Live(world, JudgedBy::kLater, kLivesOfWorld);
+    const Rates rates = Live(world, EvaluatedBy::kLater, kLivesOfWorld);
     std::printf("%s: wrong in %.3f of deployments, better in %.3f (stated 0.05)\n", world.name, rates.wrong,
                 rates.better);
     EXPECT_LE(rates.wrong, 0.05) << world.name;
@@ -211,9 +211,9 @@ TEST(Deployments, BetterIsWrongNoMoreOftenThanStated) {
 }
 
 // The test detects its target: evaluated on the time that it learned from, a trend looks like a gain.
-TEST(Deployments, JudgedByTheTimeItLearnedFromATrendIsAGain) {
+TEST(Deployments, EvaluatedByTheTimeItLearnedFromATrendIsAGain) {
   const World trends{"trends", 0, 1.5, 0, false};
-  const Rates same = Live(trends, JudgedBy::kSame, 200), later = Live(trends, JudgedBy::kLater, 200);
+  const Rates same = Live(trends, EvaluatedBy::kSame, 200), later = Live(trends, EvaluatedBy::kLater, 200);
   std::printf("by the same time: wrong in %.3f; by a later one in %.3f\n", same.wrong, later.wrong);
   EXPECT_GT(same.wrong, 0.05);
   EXPECT_LE(later.wrong, 0.05);
@@ -229,46 +229,46 @@ class OfALog {
     }
   }
 
-  struct Life {
+  struct Deployment {
     bool better = false, wrong = false;
   };
-  Life Live(uint64_t seed) {
+  Deployment Live(uint64_t seed) {
     std::mt19937_64 random(seed);
     std::shuffle(users_.begin(), users_.end(), random);
-    constexpr size_t kPublic = 3000, kTrain = 1600, kJudge = 400, kFresh = 2500;
-    if (users_.size() < kPublic + kTrain + kJudge + kFresh) return {};
+    constexpr size_t kPublic = 3000, kTrain = 1600, kEvaluate = 400, kFresh = 2500;
+    if (users_.size() < kPublic + kTrain + kEvaluate + kFresh) return {};
     const std::span<const size_t> all(users_), train = all.subspan(kPublic, kTrain),
-                                               judge = all.subspan(kPublic + kTrain, kJudge),
-                                               fresh = all.subspan(kPublic + kTrain + kJudge, kFresh);
+                                               evaluation = all.subspan(kPublic + kTrain, kEvaluate),
+                                               fresh = all.subspan(kPublic + kTrain + kEvaluate, kFresh);
     std::vector<double> known(log_.num_items(), 0.1), learned(log_.num_items(), 0.1);
     for (const size_t u : all.first(kPublic)) Count(u, 0, known);
     const Ranked base = RankedOf(known, known, 0, 0, random);
     constexpr double kShares[] = {0, 0.2, 0.5, 1}, kNoises[] = {1e-5, 0.2, 0.5, 1};
     const double share = kShares[random() % 4], noise = kNoises[random() % 4];
-    const JudgeRule rule{.error = 0.05, .num_judgings = kParts - 1, .decay = 0.7};
+    const EvaluationRule rule{.error = 0.05, .num_evaluations = kParts - 1, .decay = 0.7};
     std::normal_distribution<double> normal;
-    std::vector<Judgement> judged;
-    Life life;
+    std::vector<Evaluation> evaluated;
+    Deployment trial;
     for (size_t part = 0; part + 1 < kParts; ++part) {
       for (const size_t u : train) Count(u, part, learned);
       const Ranked candidate = RankedOf(known, learned, share, noise, random);
-      Judgement j{.noise_multiplier = kNoise};
-      for (const size_t u : judge) {
+      Evaluation j{.noise_multiplier = kNoise};
+      for (const size_t u : evaluation) {
         const GainOnGrid g = OnGrid(GainOf(u, part + 1, base, candidate), kScale);
-        j.gains += static_cast<double>(g.gain) / kJudgeSteps;
-        j.squares += static_cast<double>(g.square) / (kSquareWeight * kJudgeSteps);
+        j.gains += static_cast<double>(g.gain) / kEvaluationSteps;
+        j.squares += static_cast<double>(g.square) / (kSquareWeight * kEvaluationSteps);
       }
       j.gains += j.gain_noise() * normal(random);
       j.squares += j.square_noise() * normal(random);
-      judged.push_back(j);
-      if (Decide(rule, judged).kind != Verdict::Kind::kBetter) continue;
-      life.better = true;
+      evaluated.push_back(j);
+      if (Decide(rule, evaluated).kind != Verdict::Kind::kBetter) continue;
+      trial.better = true;
       double gain = 0;
       const size_t then = std::min(part + 2, kParts - 1);
       for (const size_t u : fresh) gain += GainOf(u, then, base, candidate);
-      life.wrong = life.wrong || gain < 0;
+      trial.wrong = trial.wrong || gain < 0;
     }
-    return life;
+    return trial;
   }
 
  private:
@@ -328,8 +328,8 @@ TEST(Deployments, NamedLog) {
   OfALog log(std::move(read->sequences));
   constexpr int kLives = 1000;
   double better = 0, wrong = 0;
-  for (int life = 0; life < kLives; ++life) {
-    const OfALog::Life lived = log.Live(static_cast<uint64_t>(life) + 1);
+  for (int trial = 0; trial < kLives; ++trial) {
+    const OfALog::Deployment lived = log.Live(static_cast<uint64_t>(trial) + 1);
     better += lived.better / static_cast<double>(kLives);
     wrong += lived.wrong / static_cast<double>(kLives);
   }

@@ -20,10 +20,10 @@ class Forecast : public ::testing::Test {
     architecture_ = UniformArchitecture{
         .num_items = 50, .max_length = 10, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
   }
-  Lifetime MustPlan(const LifeRequest& request) {
-    auto life = PlanLifetime(architecture_, SuggestLife(request));
-    EXPECT_TRUE(life.ok()) << life.status().message();
-    return *std::move(life);
+  Deployment MustPlan(const DeploymentRequest& request) {
+    auto deployment = CalibrateDeployment(architecture_, SuggestDeployment(request));
+    EXPECT_TRUE(deployment.ok()) << deployment.status().message();
+    return *std::move(deployment);
   }
 
   test::TemporaryFolder folder_;
@@ -31,26 +31,28 @@ class Forecast : public ::testing::Test {
 };
 
 TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
-  const LifetimeSettings s = SuggestLife({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 12});
+  const DeploymentSettings s = SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 12});
   EXPECT_EQ(s.num_training_public(), 1600u);
   EXPECT_EQ(s.expected_batch, 400u) << "a quarter";
   EXPECT_EQ(s.steps_per_run * s.runs, 120u) << "30 passes";
-  EXPECT_EQ(s.judgings, 12u);
-  const LifetimeSettings year = SuggestLife({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
-  EXPECT_EQ(year.steps_per_run, 1u) << "every night has a step";
-  EXPECT_EQ(year.judgings, 12u);
-  const LifetimeSettings few = SuggestLife({.num_records_public = 20, .epsilon = 4, .delta = 1e-5, .runs = 3});
+  EXPECT_EQ(s.evaluations, 12u);
+  const DeploymentSettings year =
+      SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
+  EXPECT_EQ(year.steps_per_run, 1u) << "every run has a step";
+  EXPECT_EQ(year.evaluations, 12u);
+  const DeploymentSettings few = SuggestDeployment({.num_records_public = 20, .epsilon = 4, .delta = 1e-5, .runs = 3});
   EXPECT_EQ(few.expected_batch, 16u) << "no more than there are";
-  const LifetimeSettings many = SuggestLife({.num_records_public = 1'000'000, .epsilon = 4, .delta = 1e-7, .runs = 3});
+  const DeploymentSettings many =
+      SuggestDeployment({.num_records_public = 1'000'000, .epsilon = 4, .delta = 1e-7, .runs = 3});
   EXPECT_EQ(many.expected_batch, 4096u);
-  const LifetimeSettings asked = SuggestLife({.num_records_public = 2000,
-                                              .epsilon = 4,
-                                              .delta = 1e-5,
-                                              .runs = 12,
-                                              .steps_per_run = 7,
-                                              .expected_batch = 33,
-                                              .learning_rate = 0.5,
-                                              .judgings = 0});
+  const DeploymentSettings asked = SuggestDeployment({.num_records_public = 2000,
+                                                      .epsilon = 4,
+                                                      .delta = 1e-5,
+                                                      .runs = 12,
+                                                      .steps_per_run = 7,
+                                                      .expected_batch = 33,
+                                                      .learning_rate = 0.5,
+                                                      .evaluations = 0});
   EXPECT_EQ(asked.steps_per_run, 7u);
   EXPECT_EQ(asked.expected_batch, 33u);
   EXPECT_EQ(asked.learning_rate, 0.5);
@@ -60,8 +62,9 @@ TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
 // The less signal the noise leaves, the smaller the steps.
 TEST_F(Forecast, TheRateFollowsFromTheNoise) {
   const auto rate = [&](uint32_t records, double asked) {
-    const LifeRequest r{.num_records_public = records, .epsilon = 4, .delta = 1e-6, .runs = 10, .learning_rate = asked};
-    return PlanLife(architecture_, r)->settings.learning_rate;
+    const DeploymentRequest r{
+        .num_records_public = records, .epsilon = 4, .delta = 1e-6, .runs = 10, .learning_rate = asked};
+    return PlanDeployment(architecture_, r)->settings.learning_rate;
   };
   EXPECT_EQ(rate(100'000, 0), 0.01) << "at most";
   EXPECT_LT(rate(300, 0), 0.008);
@@ -69,8 +72,8 @@ TEST_F(Forecast, TheRateFollowsFromTheNoise) {
 }
 
 TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
-  const LifeRequest good{.num_records_public = 200'000, .epsilon = 8, .delta = 1e-6, .runs = 12};
-  const Lifetime many = MustPlan(good);
+  const DeploymentRequest good{.num_records_public = 200'000, .epsilon = 8, .delta = 1e-6, .runs = 12};
+  const Deployment many = MustPlan(good);
   const Outlook clear = OutlookOf(architecture_, many.settings);
   EXPECT_EQ(clear.kind, Outlook::Kind::kGain);
   EXPECT_TRUE(clear.advice.empty());
@@ -78,7 +81,7 @@ TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
   ASSERT_EQ(clear.power.size(), 6u);
   for (const Outlook::PowerRow& row : clear.power) EXPECT_LE(row.after_first, row.after_all + 1e-9) << row.gain;
 
-  const Lifetime few = MustPlan({.num_records_public = 50, .epsilon = 1, .delta = 1e-4, .runs = 365});
+  const Deployment few = MustPlan({.num_records_public = 50, .epsilon = 1, .delta = 1e-4, .runs = 365});
   const Outlook hopeless = OutlookOf(architecture_, few.settings);
   EXPECT_EQ(hopeless.kind, Outlook::Kind::kHopeless);
   EXPECT_FALSE(hopeless.found);
@@ -88,15 +91,15 @@ TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
 
 // More records and a larger epsilon leave less noise; more trained numbers have more of it.
 TEST_F(Forecast, NoiseToSignalGoesTheWayItShould) {
-  const LifeRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10};
-  const auto of = [&](const LifeRequest& r) { return NoiseToSignal(architecture_, MustPlan(r).settings); };
+  const DeploymentRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10};
+  const auto of = [&](const DeploymentRequest& r) { return NoiseToSignal(architecture_, MustPlan(r).settings); };
   const double usual = of(request);
-  LifeRequest more = request, private_one = request;
+  DeploymentRequest more = request, private_one = request;
   more.num_records_public = 20000;
   private_one.epsilon = 1;
   EXPECT_LT(of(more), 0.5 * usual);
   EXPECT_GT(of(private_one), 1.5 * usual);
-  const LifetimeSettings settings = MustPlan(request).settings;
+  const DeploymentSettings settings = MustPlan(request).settings;
   const double small = NoiseToSignal(architecture_, settings);
   architecture_.num_items *= 4;
   EXPECT_GT(NoiseToSignal(architecture_, settings), small);
@@ -110,7 +113,7 @@ TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
   const auto planned = [&](uint32_t records) {
     return MustPlan({.num_records_public = records, .epsilon = 4, .delta = 1e-7, .runs = 12}).settings;
   };
-  const LifetimeSettings settings = planned(9706);
+  const DeploymentSettings settings = planned(9706);
   const Outlook shop = OutlookOf(architecture_, settings, 9);
   EXPECT_LT(shop.noise_to_signal, kNoGain);
   EXPECT_GT(shop.noise_of_an_item, kNoGainOfAnItem);
@@ -129,7 +132,7 @@ TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
 
 // If people join over the year, they are fewer at first, and their steps have relatively more noise.
 TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
-  LifeRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10, .steps_per_run = 20};
+  DeploymentRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10, .steps_per_run = 20};
   const Outlook all = OutlookOf(architecture_, MustPlan(request).settings);
   request.num_records_at_start = 500;
   const Outlook coming = OutlookOf(architecture_, MustPlan(request).settings);
@@ -137,21 +140,22 @@ TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
   EXPECT_GT(coming.noise_of_an_item, 1.3 * all.noise_of_an_item);
   request.steps_per_run = 1;
   const Outlook each = OutlookOf(architecture_, MustPlan(request).settings);
-  EXPECT_NE(each.advice.front().find("fewer nights (`runs`) could follow how people come"), std::string::npos);
+  EXPECT_NE(each.advice.front().find("fewer runs (`runs`) could follow how people come"), std::string::npos);
 }
 
 TEST_F(Forecast, MeasuresWithoutALog) {
-  const Lifetime life = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 12});
+  const Deployment deployment = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 12});
   std::vector<float> weights(FlatSize(ParametersOf(architecture_)));
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(architecture_, {}, random, weights);
   const std::string path = folder_ / "made-up";
   const std::vector<std::string> ours = {path, path + ".plan", path + ".measuring", path + ".measuring.plan"};
   for (const std::string& file : ours) std::ofstream(file) << "of somebody else";
-  const auto time = MeasureLife(architecture_, weights, life, {.ledger_path = path, .num_threads = 1, .seconds = 0.3});
+  const auto time =
+      MeasureDeployment(architecture_, weights, deployment, {.ledger_path = path, .num_threads = 1, .seconds = 0.3});
   ASSERT_TRUE(time.ok()) << time.status().message();
   EXPECT_GT(time->cpu_of_run, 0);
-  EXPECT_GT(time->cpu_of_judging, 0);
+  EXPECT_GT(time->cpu_of_evaluation, 0);
   for (const std::string& file : ours) EXPECT_TRUE(std::filesystem::exists(file)) << file;
   const auto files = std::distance(std::filesystem::directory_iterator(folder_ / ""), {});
   EXPECT_EQ(files, static_cast<ptrdiff_t>(ours.size())) << "what was made up is gone";
@@ -167,11 +171,12 @@ TEST_F(Forecast, MeasuresWithoutALog) {
     const auto lock = FileLock::Take(held + "/lock", "held");
     ASSERT_TRUE(lock.ok());
     ASSERT_TRUE(
-        MeasureLife(architecture_, weights, life, {.ledger_path = path, .num_threads = 1, .seconds = 0.1}).ok());
+        MeasureDeployment(architecture_, weights, deployment, {.ledger_path = path, .num_threads = 1, .seconds = 0.1})
+            .ok());
     EXPECT_FALSE(std::filesystem::exists(left));
     for (const std::string& folder : {held, other, longer}) EXPECT_TRUE(std::filesystem::exists(folder + "/plan"));
   }
-  EXPECT_FALSE(MeasureLife(architecture_, weights, life, {.ledger_path = folder_ / "none/x"}).ok());
+  EXPECT_FALSE(MeasureDeployment(architecture_, weights, deployment, {.ledger_path = folder_ / "none/x"}).ok());
 }
 
 }  // namespace

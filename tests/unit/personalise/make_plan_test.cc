@@ -27,7 +27,7 @@ class MakePlanTest : public ::testing::Test {
                        .runs = 12,
                        .steps_per_run = 3,
                        .expected_batch = 400,
-                       .judgings = 2};
+                       .evaluations = 2};
     wanted_.run = "plan";
     wanted_.output = folder_ / "mine.wisp";
   }
@@ -51,13 +51,13 @@ class MakePlanTest : public ::testing::Test {
     const Ledger ledger = Open();
     return ledger.Plans()->size() + ledger.Limits()->size() + ledger.Entries()->size();
   }
-  LifetimeSettings InForce() { return **SettingsOf(Open()); }
-  void ChargeOneNight() {
+  DeploymentSettings InForce() { return **SettingsOf(Open()); }
+  void ChargeOneRun() {
     Ledger ledger = Open();
     auto charge = ledger.Plans()->back();
     ASSERT_TRUE(ledger
                     .Charge({.mechanism = *charge.mechanisms[0].mechanism.WithSteps(3),
-                             .run = "night",
+                             .run = "run",
                              .part = privacy::RecordPart::kTraining})
                     .ok());
   }
@@ -71,32 +71,32 @@ class MakePlanTest : public ::testing::Test {
 TEST_F(MakePlanTest, TheSameWishesFindThePlanAndWriteNothing) {
   EXPECT_FALSE(MustFind());
   const size_t rows = NumRows();
-  const LifetimeSettings planned = InForce();
+  const DeploymentSettings planned = InForce();
   EXPECT_TRUE(MustFind());
   wanted_.request.steps_per_run = 0;  // left to be chosen: it was chosen
   wanted_.request.expected_batch = 0;
-  wanted_.request.judgings = {};
+  wanted_.request.evaluations = {};
   architecture_.num_items = 50;  // an update's catalogue has other noise
   EXPECT_TRUE(MustFind());
-  ChargeOneNight();
-  EXPECT_TRUE(MustFind()) << "nights may have run";
+  ChargeOneRun();
+  EXPECT_TRUE(MustFind()) << "runs may have run";
   EXPECT_EQ(InForce(), planned);
-  EXPECT_EQ(NumRows(), rows + 1) << "the night";
+  EXPECT_EQ(NumRows(), rows + 1) << "the run";
 }
 
 TEST_F(MakePlanTest, AChangedPlanIsFoundByTheWishesOfTheFirstOneToo) {
   EXPECT_FALSE(MustFind());
-  ChargeOneNight();
+  ChargeOneRun();
   {
     Ledger ledger = Open();
-    const auto changed = ChangeLife(PlannedBase(architecture_, allow_seen_), ledger, InForce(), {.runs = 33});
+    const auto changed = ChangeDeployment(PlannedBase(architecture_, allow_seen_), ledger, InForce(), {.runs = 33});
     ASSERT_TRUE(changed.ok()) << changed.status().message();
     ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
   }
   EXPECT_TRUE(MustFind());
   wanted_.request.runs = 33;
   wanted_.request.steps_per_run = 0;
-  wanted_.request.judgings = {};
+  wanted_.request.evaluations = {};
   EXPECT_TRUE(MustFind());
   EXPECT_EQ(InForce().runs, 33u);
 }
@@ -110,7 +110,7 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
     change(wanted_);
     Refused(sentence);
   };
-  differs("epsilon is 4, asked for is 2; the number of nights is 12, asked for is 6", [](PlanToMake& p) {
+  differs("epsilon is 4, asked for is 2; the number of runs is 12, asked for is 6", [](PlanToMake& p) {
     p.request.epsilon = 2;
     p.request.runs = 6;
   });
@@ -123,23 +123,23 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   differs("the batch is 400", [](PlanToMake& p) { p.request.expected_batch = 300; });
   differs("the learning rate is", [](PlanToMake& p) { p.request.learning_rate = 0.5; });
   differs(
-      "the judge is private, asked for is "
+      "the evaluate is private, asked for is "
       "none",
-      [](PlanToMake& p) { p.request.judgings = 0; });
-  differs("the judge is private, asked for is local", [](PlanToMake& p) { p.request.judges_locally = true; });
-  differs("the number of judgings is 2, asked for is 3", [](PlanToMake& p) { p.request.judgings = 3; });
-  differs("the share of records that judge is", [](PlanToMake& p) { p.request.judging_share = 0.5; });
+      [](PlanToMake& p) { p.request.evaluations = 0; });
+  differs("the evaluate is private, asked for is local", [](PlanToMake& p) { p.request.evaluates_locally = true; });
+  differs("the number of evaluations is 2, asked for is 3", [](PlanToMake& p) { p.request.evaluations = 3; });
+  differs("the share of evaluation records is", [](PlanToMake& p) { p.request.evaluation_share = 0.5; });
   differs("the time until which events train is 0", [](PlanToMake& p) { p.request.trains_until = 5; });
   differs("`replace`", [](PlanToMake& p) { p.request.runs = 6; });
   allow_seen_ = true;
   differs("allow_seen of the base is 0, asked for is 1", [](PlanToMake&) {});
   allow_seen_ = false;
   EXPECT_EQ(NumRows(), rows);
-  ChargeOneNight();
+  ChargeOneRun();
   wanted_ = first;
   wanted_.request.runs = 6;
   wanted_.replaces = true;
-  Refused("has charges: a plan for a life is made before the first of them");
+  Refused("has charges: a plan for a deployment is made before the first of them");
 }
 
 // The limit follows the plan that is replaced; a limit that somebody else set stays.
@@ -195,13 +195,13 @@ TEST_F(MakePlanTest, WhatWasWrittenMeanwhile_IsNotReplaced) {
   wanted_.replaces = true;
   EXPECT_FALSE(MustFind()) << "the other process";
   const size_t rows = NumRows();
-  const auto life = PlanLife(architecture_, wanted_.request);
-  ASSERT_TRUE(life.ok()) << life.status().message();
-  const Status late = WriteLifetime(ledger, *life, "late", looked_at);
+  const auto deployment = PlanDeployment(architecture_, wanted_.request);
+  ASSERT_TRUE(deployment.ok()) << deployment.status().message();
+  const Status late = WriteDeployment(ledger, *deployment, "late", looked_at);
   EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
   EXPECT_NE(late.message().find("another process wrote meanwhile"), std::string::npos) << late.message();
   EXPECT_EQ(NumRows(), rows);
-  EXPECT_TRUE(WriteLifetime(ledger, *life, "now", *ledger.NewestRow()).ok());
+  EXPECT_TRUE(WriteDeployment(ledger, *deployment, "now", *ledger.NewestRow()).ok());
 }
 
 // Finding the noise takes so long that both look before either writes.
@@ -235,7 +235,7 @@ TEST_F(MakePlanTest, TwoCallsAtOnce_WriteOnePlan) {
 }
 
 // The ledger was deleted, or is on another disk today.
-TEST_F(MakePlanTest, BesideWhatNightsTrainedNoPlanBeginsAnew) {
+TEST_F(MakePlanTest, BesideWhatRunsTrainedNoPlanBeginsAnew) {
   const std::string candidate = wanted_.output + ".candidate";
   std::ofstream(candidate) << "a model";
   Refused("a new plan would forget what they spent");
@@ -253,7 +253,7 @@ TEST_F(MakePlanTest, ADryRunSaysWhatAPlanWouldBeAndWritesNothing) {
   wanted_.request.epsilon = 1;
   const auto made = Make();
   ASSERT_TRUE(made.ok()) << made.status().message();
-  EXPECT_EQ(made->life.settings.epsilon, 1);
+  EXPECT_EQ(made->deployment.settings.epsilon, 1);
   EXPECT_EQ(NumRows(), rows);
 }
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/train/privacy_plan.h"
-#include "tests/unit/personalise/night_test_util.h"
+#include "tests/unit/personalise/planned_run_test_util.h"
 
 namespace wisp::plan_change_test {
 namespace {
@@ -13,15 +13,15 @@ namespace {
 using privacy::Ledger;
 using privacy::LedgerFigures;
 
-class PlanChangeTest : public NightTest {
+class PlanChangeTest : public PlannedRunTest {
  protected:
   PlanChangeTest() { Plan(Settings()); }  // 6 runs of 6 steps, batch 200 of 210
   PlannedBase Shape() { return PlannedBase(*ModelFile::Open(base_path_)); }
-  LifetimeSettings InForce() { return **SettingsOf(OpenLedger()); }
-  LifetimeLeft Left() { return *LeftOf(OpenLedger(), InForce()); }
-  Result<ChangedLife> Change(const PlanChange& change) {
+  DeploymentSettings InForce() { return **SettingsOf(OpenLedger()); }
+  DeploymentLeft Left() { return *LeftOf(OpenLedger(), InForce()); }
+  Result<ChangedDeployment> Change(const PlanChange& change) {
     Ledger ledger = OpenLedger();
-    auto changed = ChangeLife(Shape(), ledger, InForce(), change);
+    auto changed = ChangeDeployment(Shape(), ledger, InForce(), change);
     if (changed.ok()) WISP_RETURN_IF_ERROR(WriteChange(ledger, *changed, "change"));
     return changed;
   }
@@ -42,16 +42,16 @@ TEST_F(PlanChangeTest, OtherTimes_CostNothingAndTrainingContinues) {
   EXPECT_EQ(Left().steps, 24u);
   EXPECT_EQ(Left().runs, 12u);
   EXPECT_FALSE(Left().by_filter);
-  const NightResult night = MustRun();
-  EXPECT_EQ(night.steps, 2u);
-  EXPECT_EQ(night.steps_of_model, 14u) << "from the checkpoint";
+  const PlannedRunResult planned_run = MustRun();
+  EXPECT_EQ(planned_run.steps, 2u);
+  EXPECT_EQ(planned_run.steps_of_model, 14u) << "from the checkpoint";
   EXPECT_EQ(Left().steps, 22u);
   // Uses the plan to its end, all under the first plan, with one more change on the way.
   ASSERT_TRUE(Change({.runs = 2}).ok());
   EXPECT_EQ(MustRun().steps, 11u);
   EXPECT_EQ(MustRun().steps, 11u);
   EXPECT_EQ(MustRun().steps, 0u);
-  EXPECT_EQ(Left().judgings, 0u) << "the judgings are spread over what is left";
+  EXPECT_EQ(Left().evaluations, 0u) << "the evaluations are spread over what is left";
   EXPECT_EQ(FiguresOf(privacy::RecordPart::kTraining).basis, LedgerFigures::Basis::kPlan);
   EXPECT_LE(FiguresOf(privacy::RecordPart::kTraining).stated.epsilon, 8);
 }
@@ -62,24 +62,24 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   const auto changed = Change({.runs = 4, .steps_per_run = 3, .expected_batch = 150});
   ASSERT_TRUE(changed.ok()) << changed.status().message();
   EXPECT_FALSE(changed->is_free);
-  EXPECT_EQ(changed->settings.judgings_before, 0u);
+  EXPECT_EQ(changed->settings.evaluations_before, 0u);
   // Planned from the start, these steps would need less noise: there are fewer of them, on fewer records.
   EXPECT_GT(changed->settings.training_noise, 0.5 * until_now);
   EXPECT_EQ(Left().steps, 12u);
   EXPECT_TRUE(Left().by_filter);
   const uint64_t candidate = HashOf(files_.candidate);
-  NightResult night = MustRun();
-  EXPECT_EQ(night.steps, 3u);
-  EXPECT_EQ(night.steps_of_model, 3u) << "its own run";
+  PlannedRunResult planned_run = MustRun();
+  EXPECT_EQ(planned_run.steps, 3u);
+  EXPECT_EQ(planned_run.steps_of_model, 3u) << "its own run";
   EXPECT_EQ(HashOf(files_.start), candidate) << "which begins with what was learned";
   EXPECT_EQ(Left().steps, 9u);
   for (int n = 0; n < 3; ++n) EXPECT_EQ(MustRun().steps, 3u);
   EXPECT_EQ(MustRun().steps, 0u);
-  EXPECT_EQ(Left().judgings, 0u);
+  EXPECT_EQ(Left().evaluations, 0u);
   const auto figures = FiguresOf(privacy::RecordPart::kTraining);
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kAdaptive) << "chosen after looking, and said";
   EXPECT_LE(figures.stated.epsilon, 8);
-  EXPECT_EQ(FiguresOf(privacy::RecordPart::kJudging).basis, LedgerFigures::Basis::kPlan);
+  EXPECT_EQ(FiguresOf(privacy::RecordPart::kEvaluation).basis, LedgerFigures::Basis::kPlan);
 }
 
 // Half the batch would take twice the steps for as many passes; more steps than the rest are taken only on request.
@@ -88,7 +88,7 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
 TEST_F(PlanChangeTest, AChangeDoesNotFollowFromWhatWasChargedMeanwhile) {
   MustRun();
   Ledger ledger = OpenLedger();
-  const auto changed = ChangeLife(Shape(), ledger, InForce(), {.runs = 3});
+  const auto changed = ChangeDeployment(Shape(), ledger, InForce(), {.runs = 3});
   ASSERT_TRUE(changed.ok()) << changed.status().message();
   MustRun();
   const Status refused = WriteChange(ledger, *changed, "change");
@@ -100,7 +100,7 @@ TEST_F(PlanChangeTest, SuggestsNoMoreStepsThanWereLeft) {
   MustRun();
   const Ledger ledger = OpenLedger();
   const auto steps = [&](const PlanChange& change) {
-    const auto changed = ChangeLife(Shape(), ledger, InForce(), change);
+    const auto changed = ChangeDeployment(Shape(), ledger, InForce(), change);
     EXPECT_TRUE(changed.ok()) << changed.status().message();
     EXPECT_LE(changed->settings.runs, change.runs);
     return changed->settings.num_steps();
@@ -116,9 +116,9 @@ TEST_F(PlanChangeTest, SuggestsNoMoreStepsThanWereLeft) {
 TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   MustRun();
   Ledger ledger = OpenLedger();
-  const ChangedLife changed = *ChangeLife(Shape(), ledger, InForce(), {.runs = 4, .expected_batch = 150});
+  const ChangedDeployment changed = *ChangeDeployment(Shape(), ledger, InForce(), {.runs = 4, .expected_batch = 150});
   EXPECT_TRUE(ledger.CheckFits(changed.training, {}).ok());
-  ChangedLife louder = changed;
+  ChangedDeployment louder = changed;
   louder.settings.training_noise /= 1.003;
   const PrivacyPlan plan = *PrivacyPlan::Create(Shape().architecture, TrainingOf(louder.settings));
   louder.training = *plan.ChargesTogether(louder.settings.num_steps());
@@ -148,7 +148,7 @@ TEST_F(PlanChangeTest, RefusesWhatCannotBe) {
   EXPECT_EQ(code({.runs = 5, .num_records_public = 20'000}), StatusCode::kPrivacyRefused) << "delta is 1e-4";
   EXPECT_EQ(Change({.runs = 2'000'000'000})->settings.runs, 30u) << "a step each";
   EXPECT_EQ(code({.runs = 5, .steps_per_run = 6}), StatusCode::kOk);
-  for (int night = 0; night < 5; ++night) MustRun();
+  for (int planned_run = 0; planned_run < 5; ++planned_run) MustRun();
   EXPECT_EQ(code({.runs = 1}), StatusCode::kInvalidArgument) << "none is left";
   EXPECT_EQ(code({.runs = 1, .expected_batch = 150}), StatusCode::kPrivacyRefused) << "all of the limit is spent";
 }
@@ -157,22 +157,22 @@ TEST_F(PlanChangeTest, RefusesWhatCannotBe) {
 TEST(CostOfAChange, RisesWithWhatIsSpent) {
   const Architecture shape = UniformArchitecture{
       .num_items = 480, .max_length = 40, .width = 32, .num_heads = 1, .num_blocks = 2, .inner_width = 64};
-  const Lifetime life = *PlanLifetime(shape, {.num_records_public = 2000,
-                                              .epsilon = 4,
-                                              .delta = 1e-5,
-                                              .runs = 36,
-                                              .steps_per_run = 10,
-                                              .expected_batch = 500});
+  const Deployment deployment = *CalibrateDeployment(shape, {.num_records_public = 2000,
+                                                             .epsilon = 4,
+                                                             .delta = 1e-5,
+                                                             .runs = 36,
+                                                             .steps_per_run = 10,
+                                                             .expected_batch = 500});
   double last = 1;
   for (const uint64_t done : {36, 90, 180, 270}) {
     const test::TemporaryFolder folder;
     Ledger ledger = *Ledger::Open(folder / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
-    ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
-    const PrivacyPlan plan = *PrivacyPlan::Create(shape, TrainingOf(life.settings));
+    ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
+    const PrivacyPlan plan = *PrivacyPlan::Create(shape, TrainingOf(deployment.settings));
     ASSERT_TRUE(ledger.Charge(plan.ChargesTogether(done)->front()).ok());
-    const auto changed = ChangeLife(PlannedBase(shape, false), ledger, life.settings,
-                                    {.runs = 36, .steps_per_run = (360 - done) / 36, .expected_batch = 499});
-    const double times = changed.ok() ? changed->settings.training_noise / life.settings.training_noise : 0;
+    const auto changed = ChangeDeployment(PlannedBase(shape, false), ledger, deployment.settings,
+                                          {.runs = 36, .steps_per_run = (360 - done) / 36, .expected_batch = 499});
+    const double times = changed.ok() ? changed->settings.training_noise / deployment.settings.training_noise : 0;
     std::printf("after %3.0f %% of the steps: %s\n", static_cast<double>(done) / 3.6,
                 changed.ok() ? std::to_string(times).c_str() : changed.status().message().c_str());
     if (done == 270) {
@@ -186,15 +186,15 @@ TEST(CostOfAChange, RisesWithWhatIsSpent) {
 }
 
 TEST_F(PlanChangeTest, SettingsAreReadBackAndAllAreNeeded) {
-  LifetimeSettings settings = Settings();
+  DeploymentSettings settings = Settings();
   settings.steps_in_all = 36;
-  settings.judgings_before = 2;
+  settings.evaluations_before = 2;
   std::string text = ToText(settings);
-  EXPECT_EQ(*LifetimeSettingsFromText(text), settings);
+  EXPECT_EQ(*ParseDeploymentSettings(text), settings);
   const size_t at = text.find("allow_seen=0 ");
   ASSERT_NE(at, std::string::npos) << text;
   text.erase(at, std::string_view("allow_seen=0 ").size());
-  EXPECT_EQ(LifetimeSettingsFromText(text).status().code(), StatusCode::kInvalidData);
+  EXPECT_EQ(ParseDeploymentSettings(text).status().code(), StatusCode::kInvalidData);
 }
 
 }  // namespace

@@ -3,14 +3,14 @@
 
 #include "runtime/decoding/decoding_need.h"
 #include "runtime/model/catalogue.h"
-#include "runtime/personalise/line.h"
+#include "runtime/personalise/lineage.h"
 #include "runtime/train/run/check_start.h"
-#include "tests/unit/personalise/night_test_util.h"
+#include "tests/unit/personalise/planned_run_test_util.h"
 
 namespace wisp::rebase_test {
 namespace {
 
-class RebaseTest : public NightTest {
+class RebaseTest : public PlannedRunTest {
  protected:
   // Makes the base with two more items, of which one takes the first number.
   void MakeNewBase() {
@@ -30,8 +30,8 @@ class RebaseTest : public NightTest {
     ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
   }
   RebaseOptions OptionsOfRebase() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
-  NightOptions OnNewBase() {
-    NightOptions o = Options();
+  PlannedRunOptions OnNewBase() {
+    PlannedRunOptions o = Options();
     o.base_path = new_base_;
     return o;
   }
@@ -56,27 +56,27 @@ TEST_F(RebaseTest, AllowSeen_IsThatOfTheNewBase) {
   ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
   EXPECT_TRUE(ModelFile::Open(output_)->lists().allow_seen);
   EXPECT_TRUE(ModelFile::Open(files_.start)->lists().allow_seen);
-  EXPECT_NE(RunNight(OnNewBase()).status().message().find("change what is left of the plan"), std::string::npos);
+  EXPECT_NE(RunPlanned(OnNewBase()).status().message().find("change what is left of the plan"), std::string::npos);
 }
 
 TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   Plan(Settings());
   MakeNewBase();
-  while (MustRun().serves == NightResult::Serves::kBase) ASSERT_LT(nights_, 4);
+  while (MustRun().serves == PlannedRunResult::Serves::kBase) ASSERT_LT(runs_, 4);
   const double learned = Knows(output_), known = Knows(base_path_);
   const std::vector<float> mine = Row(*ModelFile::Open(files_.candidate), Key(5)),
                            base = Row(*ModelFile::Open(base_path_), Key(5));
-  const auto refused = RunNight(OnNewBase());
+  const auto refused = RunPlanned(OnNewBase());
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << "before it is carried over";
 
-  const uint64_t charged = Charged("training") + Charged("judging");
+  const uint64_t charged = Charged("training") + Charged("evaluation");
   const auto result = Rebase(OptionsOfRebase());
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->carried);
   EXPECT_EQ(result->shared_items, static_cast<uint32_t>(kItems));
   EXPECT_EQ(result->lost_items, 0u);
-  EXPECT_EQ(Charged("training") + Charged("judging"), charged);
-  EXPECT_EQ(HashOf(output_), HashOf(new_base_)) << "nobody judged the sum";
+  EXPECT_EQ(Charged("training") + Charged("evaluation"), charged);
+  EXPECT_EQ(HashOf(output_), HashOf(new_base_)) << "nobody evaluated the sum";
   const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
   const std::vector<float> carried = Row(start, Key(5));
   for (size_t i = 0; i < base.size(); ++i) EXPECT_NEAR(carried[i], mine[i], 1e-5) << "the new row is the old base's";
@@ -85,12 +85,12 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   ASSERT_EQ(start.provenance().size(), 3u);
 
   // It is evaluated at once, although the plan has no evaluation in this session: a fixed day divides the log.
-  const auto night = RunNight(OnNewBase());
-  ASSERT_TRUE(night.ok()) << night.status().message();
-  EXPECT_TRUE(night->judged);
-  EXPECT_EQ(night->serves, NightResult::Serves::kNewestCandidate);
+  const auto planned_run = RunPlanned(OnNewBase());
+  ASSERT_TRUE(planned_run.ok()) << planned_run.status().message();
+  EXPECT_TRUE(planned_run->evaluated);
+  EXPECT_EQ(planned_run->serves, PlannedRunResult::Serves::kNewestCandidate);
   EXPECT_GT(Knows(output_), (learned + known) / 2);
-  EXPECT_TRUE(ModelFile::Open(output_)->untrained().empty()) << "a night passes over all records";
+  EXPECT_TRUE(ModelFile::Open(output_)->untrained().empty()) << "a run passes over all records";
 
   // A newer base adds them too; the candidate has learned from them.
   const ModelFile second = *ModelFile::Open(new_base_);
@@ -124,17 +124,17 @@ TEST_F(RebaseTest, NewItems_GetRowsFromTheTowerThatWasLearned) {
 }
 
 // If evaluation uses the events since the newest evaluation, there are almost none in the session after it.
-TEST_F(RebaseTest, WithoutAFixedDay_ANewBaseIsJudgedWhenAJudgingIsDue) {
-  LifetimeSettings settings = Settings();
+TEST_F(RebaseTest, WithoutAFixedDay_ANewBaseIsEvaluatedWhenAEvaluationIsDue) {
+  DeploymentSettings settings = Settings();
   settings.trains_until = 0;
   Plan(settings);
   MakeNewBase();
-  for (int night = 1; night <= 2; ++night) EXPECT_EQ(MustRun().judged, night == 2);
+  for (int planned_run = 1; planned_run <= 2; ++planned_run) EXPECT_EQ(MustRun().evaluated, planned_run == 2);
   ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
-  for (int night = 3; night <= 6; ++night) {
-    const auto result = RunNight(OnNewBase());
+  for (int planned_run = 3; planned_run <= 6; ++planned_run) {
+    const auto result = RunPlanned(OnNewBase());
     ASSERT_TRUE(result.ok()) << result.status().message();
-    EXPECT_EQ(result->judged, night % 2 == 0) << night;
+    EXPECT_EQ(result->evaluated, planned_run % 2 == 0) << planned_run;
   }
 }
 
@@ -151,13 +151,13 @@ TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
   ASSERT_TRUE(CopyFile(candidate, files_.candidate).ok());
   ASSERT_TRUE(CopyFile(checkpoint, files_.checkpoint).ok());
   ASSERT_TRUE(CopyFile(base_path_, output_).ok());
-  EXPECT_FALSE(RunNight(OnNewBase()).ok());
+  EXPECT_FALSE(RunPlanned(OnNewBase()).ok());
   const auto again = Rebase(OptionsOfRebase());
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_TRUE(again->carried);
   EXPECT_EQ(HashOf(files_.start), start);
   EXPECT_EQ(HashOf(output_), HashOf(new_base_));
-  EXPECT_EQ(RunNight(OnNewBase())->steps, 6u);
+  EXPECT_EQ(RunPlanned(OnNewBase())->steps, 6u);
 }
 
 // An app may ask at each start: what was learned since then stays.
@@ -166,7 +166,7 @@ TEST_F(RebaseTest, DoneAgainItTakesNothingAway) {
   MakeNewBase();
   MustRun();
   ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
-  ASSERT_TRUE(RunNight(OnNewBase()).ok());
+  ASSERT_TRUE(RunPlanned(OnNewBase()).ok());
   const uint64_t candidate = HashOf(files_.candidate), served = HashOf(output_);
   const auto again = Rebase(OptionsOfRebase());
   ASSERT_TRUE(again.ok()) << again.status().message();
@@ -187,7 +187,7 @@ TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   EXPECT_EQ(HashOf(output_), HashOf(new_base_));
   // This model was personalised from neither of the two.
   MakeBase(folder_ / "third.wisp", 3);
-  ASSERT_TRUE(RunNight(OnNewBase()).ok());
+  ASSERT_TRUE(RunPlanned(OnNewBase()).ok());
   RebaseOptions other = OptionsOfRebase();
   other.from = folder_ / "third.wisp";
   other.to = base_path_;
@@ -206,9 +206,9 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
                              .base_model_hash = 7,
                              .receipt = std::string(kReceiptBytes, 'r')}});
   Plan(Settings());
-  NightOptions options = Options();
+  PlannedRunOptions options = Options();
   options.other_data = true;
-  ASSERT_TRUE(RunNight(options).ok());
+  ASSERT_TRUE(RunPlanned(options).ok());
   ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
   const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
   const privacy::Ledger ledger = OpenLedger();
@@ -221,7 +221,7 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   EXPECT_EQ(need.kind, DecodingNeed::Kind::kCharge) << need.reason;
   EXPECT_EQ(need.datasets, std::vector<std::string>{"log.db"});
   // The lineage follows the receipt of the ledger that paid for the old base.
-  const auto line = LineOf(ledger, start, *ModelFile::Open(new_base_));
+  const auto line = FindLineage(ledger, start, *ModelFile::Open(new_base_));
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_NE(*line, 0u);
 }
@@ -231,9 +231,9 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   const std::string later = folder_ / "later.wisp";
   TrainFurther(later, {{.description = "trained", .dataset = "more of the public"}});
   Plan(Settings());
-  NightOptions on_later = Options();
+  PlannedRunOptions on_later = Options();
   on_later.base_path = later;
-  ASSERT_TRUE(RunNight(on_later).ok());
+  ASSERT_TRUE(RunPlanned(on_later).ok());
   ASSERT_EQ(HashOf(output_), HashOf(later));
 
   const RebaseOptions back{.from = later, .to = base_path_, .output = output_};
@@ -245,7 +245,7 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
     EXPECT_FALSE(files_.HasCandidate());
     EXPECT_TRUE(BeganWith(*ModelFile::Open(files_.start), *ModelFile::Open(base_path_)));
   }
-  ASSERT_TRUE(RunNight(Options()).ok());
+  ASSERT_TRUE(RunPlanned(Options()).ok());
   EXPECT_TRUE(Rebase(back)->carried);
   EXPECT_TRUE(files_.HasCandidate()) << "what was learned since stays";
   // Moves to the later one again.
@@ -259,19 +259,19 @@ TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   MakeBase(unrelated, 2);
   TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
   Plan(Settings());
-  ASSERT_TRUE(RunNight(Options()).ok());
+  ASSERT_TRUE(RunPlanned(Options()).ok());
   const auto anew = Rebase({.from = base_path_, .to = unrelated, .output = output_});
   ASSERT_TRUE(anew.ok()) << anew.status().message();
   EXPECT_FALSE(anew->carried);
   EXPECT_NE(anew->why_not.find("the new base was not trained from the old one"), std::string::npos) << anew->why_not;
   EXPECT_EQ(HashOf(output_), HashOf(unrelated));
   EXPECT_FALSE(files_.HasAny() && (files_.HasStart() || files_.HasCandidate()));
-  NightOptions on_unrelated = Options();
+  PlannedRunOptions on_unrelated = Options();
   on_unrelated.base_path = unrelated;
-  ASSERT_TRUE(RunNight(on_unrelated).ok());
+  ASSERT_TRUE(RunPlanned(on_unrelated).ok());
   // Moves back, where the two have as little in common; and to one that was trained from the old one.
   EXPECT_FALSE(Rebase({.from = unrelated, .to = base_path_, .output = output_})->carried);
-  ASSERT_TRUE(RunNight(Options()).ok());
+  ASSERT_TRUE(RunPlanned(Options()).ok());
   EXPECT_TRUE(Rebase({.from = base_path_, .to = related, .output = output_})->carried);
 }
 
@@ -291,7 +291,7 @@ TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
     SCOPED_TRACE(shared);
     MakeBase(other, 2);
     rename_all_but(other, shared);
-    ASSERT_TRUE(RunNight(Options()).ok());
+    ASSERT_TRUE(RunPlanned(Options()).ok());
     const auto anew = Rebase({.from = base_path_, .to = other, .output = output_});
     ASSERT_TRUE(anew.ok()) << anew.status().message();
     EXPECT_FALSE(anew->carried);
@@ -304,7 +304,7 @@ TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
   }
   TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
   rename_all_but(related, 1);
-  ASSERT_TRUE(RunNight(Options()).ok());
+  ASSERT_TRUE(RunPlanned(Options()).ok());
   const auto named = Rebase({.from = base_path_, .to = related, .output = output_});
   ASSERT_TRUE(named.ok()) << named.status().message();
   EXPECT_TRUE(named->carried) << named->why_not;

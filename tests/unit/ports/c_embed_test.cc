@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "ports/c/wisp_life.h"
+#include "ports/c/wisp_deployment.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
 
 namespace wisp::test::c_embed_test {
@@ -248,9 +248,9 @@ TEST_F(CEmbedTest, SaysWhereTheWeightsComeFrom) {
   EXPECT_TRUE(Says("2 entries")) << error_.message;
 }
 
-class CNightTest : public CEmbedTest {
+class CPlannedRunTest : public CEmbedTest {
  protected:
-  CNightTest() {
+  CPlannedRunTest() {
     wisp_plan_options plan = WISP_INIT(wisp_plan_options);
     plan.model_path = base_.c_str();
     plan.ledger_path = ledger_.c_str();
@@ -260,80 +260,80 @@ class CNightTest : public CEmbedTest {
     plan.num_records_public = 20;
     plan.runs = 2;
     plan.steps_per_run = 3;
-    plan.judgings = 1;
-    plan.judging_share = 0.4;
+    plan.evaluations = 1;
+    plan.evaluation_share = 0.4;
     plan.unit = WISP_UNIT_USER;
-    EXPECT_EQ(wisp_plan_life(&plan, nullptr, &error_), WISP_OK) << error_.message;
-    night_.model_path = base_.c_str();
-    night_.log_path = log_.c_str();
-    night_.output_path = out_.c_str();
-    night_.ledger_path = ledger_.c_str();
-    night_.num_threads = 1;
+    EXPECT_EQ(wisp_plan_make(&plan, nullptr, &error_), WISP_OK) << error_.message;
+    run_.model_path = base_.c_str();
+    run_.log_path = log_.c_str();
+    run_.output_path = out_.c_str();
+    run_.ledger_path = ledger_.c_str();
+    run_.num_threads = 1;
   }
-  wisp_code RunNight() { return wisp_personalise_night(&night_, nullptr, &error_); }
+  wisp_code RunPlanned() { return wisp_run_planned(&run_, nullptr, &error_); }
   uint64_t StepsLeft() {
     wisp_budget budget = WISP_INIT(wisp_budget);
     EXPECT_EQ(wisp_budget_read(ledger_.c_str(), nullptr, 1e-4, &budget, &error_), WISP_OK) << error_.message;
     return budget.steps_left;
   }
 
-  wisp_night_options night_ = WISP_INIT(wisp_night_options);
+  wisp_run_options run_ = WISP_INIT(wisp_run_options);
 };
 
-TEST_F(CNightTest, ANightTakesItsMemoryFromTheApp) {
+TEST_F(CPlannedRunTest, APlannedRunTakesItsMemoryFromTheApp) {
   CountingAllocator app;
   const wisp_allocator allocator = app.get();
-  night_.allocator = &allocator;
-  ASSERT_EQ(RunNight(), WISP_OK) << error_.message;
+  run_.allocator = &allocator;
+  ASSERT_EQ(RunPlanned(), WISP_OK) << error_.message;
   EXPECT_GT(app.calls(), 0u);
   EXPECT_EQ(app.bytes(), 0u);
 }
 
 // The app runs out of memory at any one allocation: the served model stays, and later sessions continue it.
-TEST_F(CNightTest, ANightWithoutMemoryIsAnErrorAndLosesNothing) {
+TEST_F(CPlannedRunTest, APlannedRunWithoutMemoryIsAnErrorAndLosesNothing) {
   for (const size_t most : {0, 1, 3}) {
     CountingAllocator app(most);
     const wisp_allocator allocator = app.get();
-    night_.allocator = &allocator;
-    EXPECT_EQ(RunNight(), WISP_INTERNAL) << most;
+    run_.allocator = &allocator;
+    EXPECT_EQ(RunPlanned(), WISP_INTERNAL) << most;
   }
-  night_.allocator = nullptr;
-  ASSERT_EQ(RunNight(), WISP_OK) << error_.message;
+  run_.allocator = nullptr;
+  ASSERT_EQ(RunPlanned(), WISP_OK) << error_.message;
   EXPECT_EQ(ModelFile::Open(out_)->content_hash(), ModelFile::Open(base_)->content_hash());
 }
 
-TEST_F(CNightTest, ACeilingRefusesANightBeforeAnythingIsCharged) {
-  night_.max_bytes = 1000;
-  EXPECT_EQ(RunNight(), WISP_INVALID_ARGUMENT);
+TEST_F(CPlannedRunTest, ACeilingRefusesAPlannedRunBeforeAnythingIsCharged) {
+  run_.max_bytes = 1000;
+  EXPECT_EQ(RunPlanned(), WISP_INVALID_ARGUMENT);
   EXPECT_TRUE(Says("1000")) << error_.message;
   EXPECT_EQ(StepsLeft(), 6u);
-  night_.max_bytes = 100 << 20;
-  ASSERT_EQ(RunNight(), WISP_OK) << error_.message;
+  run_.max_bytes = 100 << 20;
+  ASSERT_EQ(RunPlanned(), WISP_OK) << error_.message;
   EXPECT_EQ(StepsLeft(), 3u);
 }
 
-TEST_F(CNightTest, ALoggerHearsOfStepsVerdictsAndEndsButOfNoRecord) {
+TEST_F(CPlannedRunTest, ALoggerHearsOfStepsVerdictsAndEndsButOfNoRecord) {
   std::vector<std::pair<wisp_log_level, std::string>> heard;
   wisp_logger logger = WISP_INIT(wisp_logger);
   logger.data = &heard;
   logger.write = [](void* data, wisp_log_level level, const char* sentence) {
     static_cast<decltype(heard)*>(data)->emplace_back(level, sentence);
   };
-  night_.logger = &logger;
+  run_.logger = &logger;
   const auto hears = [&](wisp_log_level level, const std::string& sentence) {
     return std::find(heard.begin(), heard.end(), std::pair(level, sentence)) != heard.end();
   };
-  ASSERT_EQ(RunNight(), WISP_OK) << error_.message;
+  ASSERT_EQ(RunPlanned(), WISP_OK) << error_.message;
   EXPECT_TRUE(hears(WISP_LOG_INFO, "trained 3 steps, 3 in all"));
   EXPECT_TRUE(hears(WISP_LOG_INFO, "the base is served"));
-  ASSERT_EQ(RunNight(), WISP_OK) << error_.message;
+  ASSERT_EQ(RunPlanned(), WISP_OK) << error_.message;
   EXPECT_TRUE(hears(WISP_LOG_INFO, "trained 3 steps, 6 in all"));
-  EXPECT_TRUE(hears(WISP_LOG_INFO, "judged: undecided"));
+  EXPECT_TRUE(hears(WISP_LOG_INFO, "evaluated: undecided"));
   heard.clear();
-  ASSERT_EQ(RunNight(), WISP_OK) << error_.message;
+  ASSERT_EQ(RunPlanned(), WISP_OK) << error_.message;
   EXPECT_TRUE(hears(WISP_LOG_WARNING, "the plan has no steps left: nothing is trained"));
   logger.write = nullptr;
-  EXPECT_EQ(RunNight(), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(RunPlanned(), WISP_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // refused.
 #include <gtest/gtest.h>
 
-#include "ports/c/wisp_life.h"
+#include "ports/c/wisp_deployment.h"
 #include "ports/c/wisp_text.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/core/in_child.h"
@@ -183,26 +183,26 @@ TEST_F(CFork, PrivateRecommenders_RefuseAndClose) {
   wisp_private_options how = WISP_INIT(wisp_private_options);
   how.ledger_path = path.c_str();
   how.lambda = 0.1;
-  for (const uint32_t draws_per_charge : {1u, 10u}) {
-    how.draws_per_charge = draws_per_charge;
-    wisp_private_recommender* draws = nullptr;
-    ASSERT_EQ(wisp_private_recommender_open(model, &how, &draws, &error_), WISP_OK) << error_.message;
+  for (const uint32_t samples_per_charge : {1u, 10u}) {
+    how.samples_per_charge = samples_per_charge;
+    wisp_private_recommender* samples = nullptr;
+    ASSERT_EQ(wisp_private_recommender_open(model, &how, &samples, &error_), WISP_OK) << error_.message;
     const int32_t history[] = {1, 2};
     int32_t items[1];
-    const auto draw = [&] {
+    const auto sample = [&] {
       size_t count = 1;
-      return Say(wisp_private_recommend(draws, history, 2, nullptr, items, &count, &error_), error_);
+      return Say(wisp_private_recommend(samples, history, 2, nullptr, items, &count, &error_), error_);
     };
-    ASSERT_EQ(draw(), "0 \n");
+    ASSERT_EQ(sample(), "0 \n");
     EXPECT_EQ(InChild([&] {
-                std::string said = draw();
-                wisp_private_recommender_close(draws);
+                std::string said = sample();
+                wisp_private_recommender_close(samples);
                 wisp_model_close(model);
                 return said;
               }),
-              std::string("2 the ledger of these draws ") + kRefused + "\n");
-    EXPECT_EQ(draw(), "0 \n") << "of the parent";
-    wisp_private_recommender_close(draws);
+              std::string("2 the ledger of these samples ") + kRefused + "\n");
+    EXPECT_EQ(sample(), "0 \n") << "of the parent";
+    wisp_private_recommender_close(samples);
   }
   wisp_model_close(model);
 }
@@ -213,14 +213,14 @@ TEST_F(CFork, PrivateGenerators_RefuseAndClose) {
   ASSERT_EQ(wisp_text_open(WriteTexts("t.wisp", true, "notes").c_str(), &two_, &model, &error_), WISP_OK);
   ASSERT_EQ(wisp_text_open(WriteTexts("b.wisp", true, "web").c_str(), &two_, &base, &error_), WISP_OK);
   const char* web[] = {"web"};
-  wisp_private_options draws = WISP_INIT(wisp_private_options);
-  draws.ledger_path = path.c_str();
-  draws.public_datasets = web;
-  draws.num_public_datasets = 1;
-  draws.clip = 1;
-  draws.draws_per_charge = 8;
+  wisp_private_options samples = WISP_INIT(wisp_private_options);
+  samples.ledger_path = path.c_str();
+  samples.public_datasets = web;
+  samples.num_public_datasets = 1;
+  samples.clip = 1;
+  samples.samples_per_charge = 8;
   wisp_private_text_options options = WISP_INIT(wisp_private_text_options);
-  options.draws = &draws;
+  options.samples = &samples;
   options.base_model = base;
   wisp_private_generator* generator = nullptr;
   ASSERT_EQ(wisp_private_generator_open(model, &options, &generator, &error_), WISP_OK) << error_.message;

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "ports/c/wisp_embed.h"
-#include "ports/c/wisp_life.h"
+#include "ports/c/wisp_deployment.h"
 #include "tests/unit/ports/c_test_util.h"
 
 namespace wisp::c_interface_test {
@@ -131,10 +131,10 @@ TEST_F(CInterface, Enums_OutOfRangeAreRefused) {
     EXPECT_EQ(OpenWith(path_, open), WISP_INVALID_ARGUMENT);
     EXPECT_NE(std::string(error_.message).find("no backend " + std::to_string(number)), std::string::npos)
         << error_.message;
-    wisp_private_options draws = WISP_INIT(wisp_private_options);
-    Put(draws.decoding, number);
+    wisp_private_options samples = WISP_INIT(wisp_private_options);
+    Put(samples.decoding, number);
     wisp_private_recommender* recommender = nullptr;
-    EXPECT_EQ(wisp_private_recommender_open(model_, &draws, &recommender, &error_), WISP_INVALID_ARGUMENT);
+    EXPECT_EQ(wisp_private_recommender_open(model_, &samples, &recommender, &error_), WISP_INVALID_ARGUMENT);
     wisp_statement_format format = WISP_STATEMENT_TEXT;
     Put(format, number);
     size_t needed = 0;
@@ -160,7 +160,7 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
   char text[8];
   int32_t items[2];
   wisp_log* log = nullptr;
-  wisp_private_recommender* draws = nullptr;
+  wisp_private_recommender* samples = nullptr;
   const wisp_private_options options = WISP_INIT(wisp_private_options);
   const wisp_personalise_options tune = WISP_INIT(wisp_personalise_options);
   wisp_personalise_memory tune_memory = WISP_INIT(wisp_personalise_memory);
@@ -182,8 +182,8 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
       wisp_recommend_batch(model_, histories, nullptr, 1, nullptr, nullptr, 2, top_, &found, nullptr),
       wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 2, nullptr, &found, nullptr),
       wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 2, top_, nullptr, nullptr),
-      wisp_private_recommender_open(nullptr, &options, &draws, nullptr),
-      wisp_private_recommender_open(model_, nullptr, &draws, nullptr),
+      wisp_private_recommender_open(nullptr, &options, &samples, nullptr),
+      wisp_private_recommender_open(model_, nullptr, &samples, nullptr),
       wisp_private_recommender_open(model_, &options, nullptr, nullptr),
       wisp_private_recommend(nullptr, history_, 3, nullptr, items, &count, nullptr),
       wisp_log_open(nullptr, &log, nullptr),
@@ -227,16 +227,16 @@ TEST_F(CInterface, EmptyCandidates_GiveAnEmptyList) {
   size_t found[] = {99, 99};
   ASSERT_EQ(wisp_recommend_batch(model_, histories, lengths, 2, &options, nullptr, 2, top_, found, &error_), WISP_OK);
   EXPECT_EQ(found[0] + found[1], 0u);
-  wisp_private_recommender* draws = nullptr;
+  wisp_private_recommender* samples = nullptr;
   const wisp_private_options how = WISP_INIT(wisp_private_options);
-  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &samples, &error_), WISP_OK) << error_.message;
   int32_t items[12];
   count = 12;
-  ASSERT_EQ(wisp_private_recommend(draws, history_, 3, &options, items, &count, &error_), WISP_OK);
+  ASSERT_EQ(wisp_private_recommend(samples, history_, 3, &options, items, &count, &error_), WISP_OK);
   EXPECT_EQ(count, 0u);
   options.candidates = nullptr;
   count = 12;
-  ASSERT_EQ(wisp_private_recommend(draws, history_, 3, &options, items, &count, &error_), WISP_OK);
+  ASSERT_EQ(wisp_private_recommend(samples, history_, 3, &options, items, &count, &error_), WISP_OK);
   EXPECT_EQ(count, 9u);
   ASSERT_EQ(Recommend(&options, &(count = 12)), WISP_OK);
   EXPECT_EQ(count, 9u);
@@ -247,7 +247,7 @@ TEST_F(CInterface, EmptyCandidates_GiveAnEmptyList) {
   options.num_candidates = 0;
   const int32_t outside[] = {12};
   EXPECT_EQ(wisp_recommend(model_, outside, 1, &options, top_, &count, &error_), WISP_INVALID_ARGUMENT);
-  wisp_private_recommender_close(draws);
+  wisp_private_recommender_close(samples);
 }
 
 TEST_F(CInterface, ThreadsOfOneHistory_ChangeNoScore) {
@@ -287,7 +287,7 @@ TEST_F(CInterface, HalfCache_IsSmallerAndNearlyTheSame) {
   std::vector<std::vector<wisp_recommendation>> best;
   std::vector<uint64_t> bytes;
   for (const int32_t half : {0, 1}) {
-    options.half_cache = half;
+    options.float16_cache = half;
     wisp_model_memory memory = WISP_INIT(wisp_model_memory);
     ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options, &memory, &error_), WISP_OK) << error_.message;
     bytes.push_back(memory.activation_bytes);
@@ -305,7 +305,7 @@ TEST_F(CInterface, HalfCache_IsSmallerAndNearlyTheSame) {
         WISP_OK)
         << error_.message;
     ASSERT_EQ(found, count);
-    for (size_t i = 0; i < count; ++i) EXPECT_EQ(in_batch[i].score, top_[i].score) << "half_cache " << half;
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(in_batch[i].score, top_[i].score) << "float16_cache " << half;
     wisp_model_close(model);
   }
   EXPECT_LT(bytes[1], bytes[0]);
@@ -318,11 +318,11 @@ TEST_F(CInterface, HalfCache_IsSmallerAndNearlyTheSame) {
   const auto same = [](const auto& a, const auto& b) { return a.score == b.score; };
   EXPECT_FALSE(std::equal(best[0].begin(), best[0].end(), best[1].begin(), same)) << "nothing was rounded: no halves";
   for (const int32_t half : {-1, 2, INT32_MAX}) {
-    options.half_cache = half;
+    options.float16_cache = half;
     wisp_model_memory memory = WISP_INIT(wisp_model_memory);
     EXPECT_EQ(OpenWith(path_, options), WISP_INVALID_ARGUMENT);
     EXPECT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options, &memory, &error_), WISP_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(error_.message).find("half_cache is " + std::to_string(half) + ", allowed are 0 and 1"),
+    EXPECT_NE(std::string(error_.message).find("float16_cache is " + std::to_string(half) + ", allowed are 0 and 1"),
               std::string::npos)
         << error_.message;
   }
@@ -379,11 +379,11 @@ TEST_F(CInterface, NonFiniteScore_IsAnError) {
   without.excluded = damaged;
   without.num_excluded = 1;
   EXPECT_EQ(Recommend(&without, &(count = 12)), WISP_OK) << error_.message;
-  wisp_private_recommender* draws = nullptr;
+  wisp_private_recommender* samples = nullptr;
   const wisp_private_options how = WISP_INIT(wisp_private_options);
-  EXPECT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_INVALID_DATA)
-      << "nothing is drawn, or paid for, from damaged weights";
-  EXPECT_EQ(draws, nullptr);
+  EXPECT_EQ(wisp_private_recommender_open(model_, &how, &samples, &error_), WISP_INVALID_DATA)
+      << "nothing is sampled, or paid for, from damaged weights";
+  EXPECT_EQ(samples, nullptr);
 }
 
 // Undamaged but useless: every weight is a number, and no score is.
@@ -401,14 +401,14 @@ TEST_F(CInterface, OverflowingScores_AreAnError) {
   const size_t lengths[] = {3};
   EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 6, top_, &found, &error_),
             WISP_INVALID_DATA);
-  wisp_private_recommender* draws = nullptr;
+  wisp_private_recommender* samples = nullptr;
   const wisp_private_options how = WISP_INIT(wisp_private_options);
-  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_OK) << error_.message;
-  EXPECT_EQ(wisp_private_recommender_is_free(draws), 1);
+  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &samples, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_private_recommender_is_free(samples), 1);
   int32_t items[12];
-  EXPECT_EQ(wisp_private_recommend(draws, history_, 3, nullptr, items, &count, &error_), WISP_INVALID_DATA);
+  EXPECT_EQ(wisp_private_recommend(samples, history_, 3, nullptr, items, &count, &error_), WISP_INVALID_DATA);
   EXPECT_EQ(count, 12u);
-  wisp_private_recommender_close(draws);
+  wisp_private_recommender_close(samples);
 }
 
 // The damage keeps the file's time, which shows whether the weights were read.

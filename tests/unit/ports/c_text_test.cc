@@ -242,7 +242,7 @@ TEST_F(CText, Float16Cache) {
   std::vector<std::string> texts;
   std::vector<uint64_t> bytes;
   for (const int32_t half : {0, 1}) {
-    options.half_cache = half;
+    options.float16_cache = half;
     wisp_text_model* model = Open(path, &options);
     ASSERT_NE(model, nullptr);
     wisp_text_info info = WISP_INIT(wisp_text_info);
@@ -261,15 +261,15 @@ TEST_F(CText, Float16Cache) {
   // Each number in blocks, positions (and the padding of their last panel), keys and values takes two bytes less.
   EXPECT_GE(bytes[0] - bytes[1], 2u * 40 * 2 * 16 * 2);
   const auto refused = [&](const std::string& of, int32_t half, wisp_code code, const char* sentence) {
-    options.half_cache = half;
+    options.float16_cache = half;
     wisp_text_model* model = nullptr;
     EXPECT_EQ(wisp_text_open(of.c_str(), &options, &model, &error_), code) << half;
     EXPECT_EQ(model, nullptr);
     EXPECT_NE(std::string(error_.message).find(sentence), std::string::npos) << error_.message;
   };
-  refused(path, 2, WISP_INVALID_ARGUMENT, "half_cache is 2, allowed are 0 and 1");
-  refused(path, -1, WISP_INVALID_ARGUMENT, "half_cache is -1, allowed are 0 and 1");
-  const char kKeepsNone[] = "keeps no keys and values: leave half_cache at 0";
+  refused(path, 2, WISP_INVALID_ARGUMENT, "float16_cache is 2, allowed are 0 and 1");
+  refused(path, -1, WISP_INVALID_ARGUMENT, "float16_cache is -1, allowed are 0 and 1");
+  const char kKeepsNone[] = "keeps no keys and values: leave float16_cache at 0";
   refused(Write("encoder.wisp", TextEncoder(), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
   refused(Write("classifier.wisp", TextEncoder(2), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
 }
@@ -306,16 +306,16 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   const std::string ledger = folder_ / "notes.ledger";
   const char* public_data[] = {"webtext"};
   const char* notes[] = {"the tea is cold", "\xff", "a bagel"};
-  wisp_private_options draws = WISP_INIT(wisp_private_options);
-  draws.ledger_path = ledger.c_str();
-  draws.public_datasets = public_data;
-  draws.num_public_datasets = 1;
-  draws.epsilon = 8;
-  draws.delta = 1e-6;
-  draws.lifetime_draws = 12;
-  draws.draws_per_charge = 6;
+  wisp_private_options samples = WISP_INIT(wisp_private_options);
+  samples.ledger_path = ledger.c_str();
+  samples.public_datasets = public_data;
+  samples.num_public_datasets = 1;
+  samples.epsilon = 8;
+  samples.delta = 1e-6;
+  samples.planned_samples = 12;
+  samples.samples_per_charge = 6;
   wisp_private_text_options options = WISP_INIT(wisp_private_text_options);
-  options.draws = &draws;
+  options.samples = &samples;
   wisp_private_generator* generator = nullptr;
   const auto open = [&](wisp_text_model* model) {
     wisp_private_generator_close(generator);
@@ -359,26 +359,26 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   EXPECT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_PRIVACY_REFUSED);
   says("the budget has room for");
   // One text was charged for, not everything that a user wrote.
-  draws.unit = WISP_UNIT_USER;
+  samples.unit = WISP_UNIT_USER;
   EXPECT_EQ(open(base), WISP_PRIVACY_REFUSED);
   says("protects one interaction");
-  draws.unit = WISP_UNIT_INTERACTION;
+  samples.unit = WISP_UNIT_INTERACTION;
   EXPECT_EQ(open(base), WISP_OK) << error_.message;
-  draws.unit = static_cast<wisp_unit>(0);
+  samples.unit = static_cast<wisp_unit>(0);
   // The weights learned without a guarantee, and have their base beside them.
   const std::string other = folder_ / "tuned.ledger";
-  draws.ledger_path = other.c_str();
+  samples.ledger_path = other.c_str();
   options = WISP_INIT(wisp_private_text_options);
-  options.draws = &draws;
+  options.samples = &samples;
   options.base_model = base;
   ASSERT_EQ(open(tuned), WISP_OK) << error_.message;
   limits.max_new_tokens = 12;
   ASSERT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_OK);
   EXPECT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_PRIVACY_REFUSED);
   // Public weights are free to sample from; no ledger is named.
-  draws = WISP_INIT(wisp_private_options);
-  draws.public_datasets = public_data;
-  draws.num_public_datasets = 1;
+  samples = WISP_INIT(wisp_private_options);
+  samples.public_datasets = public_data;
+  samples.num_public_datasets = 1;
   options.base_model = nullptr;
   ASSERT_EQ(open(base), WISP_OK) << error_.message;
   EXPECT_EQ(wisp_private_generator_is_free(generator), 1);
@@ -397,16 +397,16 @@ TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
   ASSERT_TRUE(tuned != nullptr && base != nullptr);
   const char* public_data[] = {"webtext"};
   const char* notes[] = {"the tea is cold", "a bagel"};
-  wisp_private_options draws = WISP_INIT(wisp_private_options);
-  draws.public_datasets = public_data;
-  draws.num_public_datasets = 1;
-  draws.clip = 1;
+  wisp_private_options samples = WISP_INIT(wisp_private_options);
+  samples.public_datasets = public_data;
+  samples.num_public_datasets = 1;
+  samples.clip = 1;
   // Charges one token to the ledger of that name, and returns its unit.
   const auto unit = [&](const std::string& name, bool of_texts) -> std::string {
     const std::string path = folder_ / name;
-    draws.ledger_path = path.c_str();
+    samples.ledger_path = path.c_str();
     wisp_private_text_options options = WISP_INIT(wisp_private_text_options);
-    options.draws = &draws;
+    options.samples = &samples;
     options.base_model = of_texts ? nullptr : base;
     options.private_texts = of_texts ? notes : nullptr;
     options.num_private_texts = options.contexts = of_texts ? 2 : 0;
@@ -425,10 +425,10 @@ TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
   };
   EXPECT_EQ(unit("weights", false), "interaction by nobody's choice");
   EXPECT_EQ(unit("texts", true), "interaction");
-  draws.unit = WISP_UNIT_USER;
+  samples.unit = WISP_UNIT_USER;
   EXPECT_EQ(unit("users", false), "user");
   EXPECT_EQ(unit("users-texts", true), "user");
-  draws.unit = static_cast<wisp_unit>(0);
+  samples.unit = static_cast<wisp_unit>(0);
   // Tokens from weights cost the same whatever a record was, so an existing ledger of users takes them.
   EXPECT_EQ(unit("users", false), "user");
   EXPECT_NE(unit("users-texts", true).find("protects one user"), std::string::npos) << error_.message;

@@ -11,14 +11,14 @@
 
 #include "runtime/core/architecture.h"
 #include "tests/unit/from_sources.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 namespace wisp::test {
 
 inline std::vector<std::byte> GoldenTokenizer(const std::string& name) {
   std::ifstream file(FromSources("tests/golden/tokenizers/" + name + ".json"), std::ios::binary);
   const std::string json(std::istreambuf_iterator<char>(file), {});
-  const auto image = exchange::TokenizerImage({.name = name, .tokenizer_json = json});
+  const auto image = convert::TokenizerImage({.name = name, .tokenizer_json = json});
   EXPECT_TRUE(image.ok()) << image.status().message();
   return image.ok() ? *image : std::vector<std::byte>();
 }

@@ -5,7 +5,7 @@
 
 #include "ports/c/wisp_text.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
-#include "tools/exchange/byte_tokenizer.h"
+#include "tools/convert/byte_tokenizer.h"
 
 namespace wisp::c_text_train_test {
 namespace {
@@ -29,7 +29,7 @@ class CTextTrain : public test::CShortRunTest {
                                                .inner_width = 16,
                                                .attend = attend};
     ModelContents contents{.architecture = a};
-    if (tokens) contents.tokenizer = *exchange::ByteTokenizerImage();
+    if (tokens) contents.tokenizer = *convert::ByteTokenizerImage();
     WriteRandom(path, std::move(contents));
   }
   wisp_code Run() { return wisp_text_train(&options_, &records_, &result_, &error_); }

@@ -6,7 +6,7 @@
 #include "nlohmann/json.hpp"
 #include "runtime/privacy/accounting/kinds/correlated_gaussian.h"
 #include "runtime/privacy/accounting/kinds/random_allocation.h"
-#include "tests/unit/decoding/draw_test_util.h"
+#include "tests/unit/decoding/sampling_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
 namespace wisp::privacy::ledger_statement_test {
@@ -139,26 +139,26 @@ TEST_F(LedgerStatementTest, EpochsAndRuns_ArePlannedLimitedAndFiltered) {
 
 // Samples reveal different data: what the weights learned from, or texts in a prompt. The charge for texts protects no
 // weights.
-TEST_F(LedgerStatementTest, SaysWhatDrawsWereMadeFrom) {
-  const auto drawn_by = [&](const std::string& run, const RecordSpec& record) {
+TEST_F(LedgerStatementTest, SaysWhatSamplesWereMadeFrom) {
+  const auto sampled_by = [&](const std::string& run, const RecordSpec& record) {
     Ledger ledger = *Ledger::Open(folder_ / (run + record.kind()), {.dataset = "history", .record = record});
     EXPECT_TRUE(ledger.Charge({.mechanism = Range(1), .run = run, .purpose = "decoding"}).ok());
     return ToText(*StatementOf(ledger, "l", DeltaAt(kDelta)));
   };
   const std::string texts =
-      drawn_by("generation", RecordSpec::OfTexts(PrivacyUnit::kInteraction, RecordSpec::kPromptText));
+      sampled_by("generation", RecordSpec::OfTexts(PrivacyUnit::kInteraction, RecordSpec::kPromptText));
   for (const char* part :
-       {"released: the tokens that were drawn", "nor the private texts", "one record is: one private text",
+       {"released: the tokens that were sampled", "nor the private texts", "one record is: one private text",
         "not protected: the prompt", "not protected: the weights that private texts were given to",
         "not protected: whoever wrote several", "each private text took part in each token"})
     EXPECT_NE(texts.find(part), std::string::npos) << part << " is missing in\n" << texts;
   for (const char* other : {"items", "the history", "the lists of candidates", "weights as they are", "the tokenizer"})
     EXPECT_EQ(texts.find(other), std::string::npos) << other << " is in\n" << texts;
-  const std::string tokens = drawn_by("generation", RecordSpec::Any(PrivacyUnit::kInteraction));
-  EXPECT_NE(tokens.find("the tokens that were drawn"), std::string::npos) << tokens;
-  EXPECT_NE(tokens.find("draws from weights as they are"), std::string::npos) << tokens;
+  const std::string tokens = sampled_by("generation", RecordSpec::Any(PrivacyUnit::kInteraction));
+  EXPECT_NE(tokens.find("the tokens that were sampled"), std::string::npos) << tokens;
+  EXPECT_NE(tokens.find("samples from weights as they are"), std::string::npos) << tokens;
   EXPECT_EQ(tokens.find("private text"), std::string::npos) << tokens;
-  EXPECT_NE(drawn_by("recommendations", RecordSpec::Any(PrivacyUnit::kUser)).find("the items that were drawn"),
+  EXPECT_NE(sampled_by("recommendations", RecordSpec::Any(PrivacyUnit::kUser)).find("the items that were sampled"),
             std::string::npos);
 }
 
@@ -186,7 +186,7 @@ TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllow
   EXPECT_EQ(StateRun(ledger_, run, RunLength::kChosen, at)->accountant, "Renyi filter");
 }
 
-TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
+TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndSamples) {
   Charge(kSelection, "selection");
   Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
   Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
@@ -204,28 +204,28 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   EXPECT_GT(s.parts[1].alone.epsilon, Pld({*kTraining.WithSteps(100)}, kDelta)) << "the slack was not paid for";
   EXPECT_EQ(s.parts[2].num_steps, 50u);
   for (const SpendingPart& part : s.parts) EXPECT_LT(part.alone.epsilon, *s.ledger_epsilon);
-  ASSERT_TRUE(s.draws.has_value());
-  const std::vector draws = {Response(1000, 1e-3, 30), Range(0.01, 20)};
-  EXPECT_EQ(s.draws->num_draws, 50u);
-  EXPECT_EQ(s.draws->pure_epsilon, *PureEpsilon(draws));
-  EXPECT_EQ(s.draws->alone.epsilon, Pld(draws, kDelta));
+  ASSERT_TRUE(s.samples.has_value());
+  const std::vector samples = {Response(1000, 1e-3, 30), Range(0.01, 20)};
+  EXPECT_EQ(s.samples->num_samples, 50u);
+  EXPECT_EQ(s.samples->pure_epsilon, *PureEpsilon(samples));
+  EXPECT_EQ(s.samples->alone.epsilon, Pld(samples, kDelta));
   EXPECT_FALSE(s.set_by.has_value());
   const std::string text = ToText(s);
   for (const char* part :
-       {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ",
+       {"selection alone: ", "training alone: ", "decoding alone: ", "samples alone: 50 samples: pure epsilon ",
         "(delta 0), however they were chosen; epsilon ", "accountant: Renyi filter",
-        "the data set's figure holds for: charges that were chosen after looking", "the items that were drawn",
-        "the weights of the charged runs", "not protected: the number of draws"}) {
+        "the data set's figure holds for: charges that were chosen after looking", "the items that were sampled",
+        "the weights of the charged runs", "not protected: the number of samples"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   }
   const auto json = nlohmann::json::parse(ToJson(s))["accounting"];
   EXPECT_EQ(json["composition"], "adaptive");
   EXPECT_EQ(json["parts"].size(), 3u);
-  EXPECT_EQ(json["draws"]["pure_epsilon"], s.draws->pure_epsilon);
+  EXPECT_EQ(json["samples"]["pure_epsilon"], s.samples->pure_epsilon);
   // These were charged without a plan: nobody may take these figures for a guarantee.
-  for (const auto& alone : {json["draws"], json["parts"][0], json["parts"][1], json["parts"][2]})
+  for (const auto& alone : {json["samples"], json["parts"][0], json["parts"][1], json["parts"][2]})
     EXPECT_FALSE(alone.contains("epsilon"));
-  EXPECT_EQ(json["draws"]["epsilon_had_it_been_fixed_beforehand"], s.draws->alone.epsilon);
+  EXPECT_EQ(json["samples"]["epsilon_had_it_been_fixed_beforehand"], s.samples->alone.epsilon);
   EXPECT_NE(text.find("set by PLD, had it been fixed beforehand, which it was not: no guarantee"), std::string::npos);
 }
 
@@ -301,7 +301,7 @@ TEST_F(LedgerStatementTest, ALimitBelowWhatWasSpent) {
   EXPECT_FALSE(accounting["limit_raised_after_charges"]);
 }
 
-TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
+TEST_F(LedgerStatementTest, SamplesAloneAreNoSteps) {
   Charge(Range(1), "decoding");
   const PrivacyStatement s = Stated(kTiny);
   EXPECT_EQ(s.set_by, Accountant::kPure);
@@ -312,13 +312,13 @@ TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
   EXPECT_NE(text.find("epsilon of the data set, all runs: 1.0001 (delta 1e-300)"), std::string::npos) << text;
 }
 
-TEST_F(LedgerStatementTest, ReproducibleDrawsShowNoFigure) {
+TEST_F(LedgerStatementTest, ReproducibleSamplesShowNoFigure) {
   Charge(kTraining, "training", NoiseKind::kReproducible);
   Charge(Range(0.1), "decoding", NoiseKind::kReproducible);
   const PrivacyStatement s = Stated();
   for (const std::string& text : {ToText(s), ToJson(s)}) EXPECT_EQ(text.find("alone"), std::string::npos) << text;
   EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("parts"));
-  EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("draws"));
+  EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("samples"));
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(Statement, JsonHoldsTheSame) {
 TEST(Statement, EachValueIsOneLineWhateverItHolds) {
   const std::string forged = "a\x1b[31mRED\r\n  epsilon of the data set, all runs: 0.01\n\xc2\x9b\xe2\x80\xaez\xff";
   PrivacyStatement s = Complete();
-  s.draws = DrawFigures{.num_draws = 3};
+  s.samples = SampleFigures{.num_samples = 3};
   s.parts = {{.purpose = "training"}};
   const std::string plain = ToText(s);
   s.setting = s.dataset = s.run = s.output = s.accountant = s.software = s.created_by = s.ledger_path = forged;

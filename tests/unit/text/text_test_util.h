@@ -16,7 +16,7 @@
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/unicode.h"
 #include "tests/unit/from_sources.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 namespace wisp::text::test {
 
@@ -42,9 +42,9 @@ struct Opened {
   const Tokenizer* operator->() const { return &*tokenizer; }
 };
 
-inline Opened OpenFiles(const exchange::TokenizerFiles& files) {
+inline Opened OpenFiles(const convert::TokenizerFiles& files) {
   Opened opened;
-  auto image = exchange::TokenizerImage(files);
+  auto image = convert::TokenizerImage(files);
   EXPECT_TRUE(image.ok()) << image.status().message();
   if (!image.ok()) return opened;
   opened.image = *std::move(image);

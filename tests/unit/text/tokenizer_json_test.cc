@@ -1,5 +1,5 @@
 // Files of other programs: what is accepted, and that each unsupported kind is refused by name.
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <random>
 
 #include "tests/unit/text/text_test_util.h"
-#include "tools/exchange/tokenizer_image.h"
-#include "tools/exchange/trie_builder.h"
+#include "tools/convert/tokenizer_image.h"
+#include "tools/convert/trie_builder.h"
 
-namespace wisp::exchange::tokenizer_json_test {
+namespace wisp::convert::tokenizer_json_test {
 namespace {
 
 using nlohmann::json;
@@ -279,4 +279,4 @@ TEST(TrieBuilder, FindsWhatIsThereAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace wisp::exchange::tokenizer_json_test
+}  // namespace wisp::convert::tokenizer_json_test

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "tests/unit/text/text_test_util.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tools/convert/tokenizer_json.h"
 
-namespace wisp::exchange::tokenizer_settings_test {
+namespace wisp::convert::tokenizer_settings_test {
 namespace {
 
 using nlohmann::json;
@@ -164,4 +164,4 @@ TEST(TokenizerSettings, IgnoredSettings_AreNoted) {
 }
 
 }  // namespace
-}  // namespace wisp::exchange::tokenizer_settings_test
+}  // namespace wisp::convert::tokenizer_settings_test

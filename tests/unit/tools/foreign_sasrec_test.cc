@@ -1,6 +1,6 @@
-// SASRec of other programs: compares lists with their equations in double precision (tools/exchange/sasrec_goldens.py),
+// SASRec of other programs: compares lists with their equations in double precision (tools/convert/sasrec_goldens.py),
 // and tests refusals.
-#include "tools/exchange/foreign_sasrec.h"
+#include "tools/convert/foreign_sasrec.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 namespace wisp::foreign_sasrec_test {
 namespace {
 
-using exchange::SafeTensorsFile;
-using exchange::SasrecChoices;
-using exchange::SasrecLayout;
+using convert::SafeTensorsFile;
+using convert::SasrecChoices;
+using convert::SasrecLayout;
 using nlohmann::json;
 using test::NamedTensor;
 using test::TemporaryFolder;
@@ -24,11 +24,11 @@ std::string Golden(const std::string& file) { return test::FromSources("tests/go
 
 Status MakeModel(const std::string& path, const SasrecChoices& choices, const std::string& out) {
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, SafeTensorsFile::Open(path));
-  const auto layout = exchange::SasrecLayoutOf(file);
+  const auto layout = convert::SasrecLayoutOf(file);
   if (!layout) return InvalidData(path, ": the layout is not known");
   ModelContents contents;
-  WISP_ASSIGN_OR_RETURN(contents.architecture, exchange::SasrecArchitecture("m", file, *layout, choices));
-  WISP_ASSIGN_OR_RETURN(const auto weights, exchange::SasrecWeights("m", file, *layout, contents.architecture));
+  WISP_ASSIGN_OR_RETURN(contents.architecture, convert::SasrecArchitecture("m", file, *layout, choices));
+  WISP_ASSIGN_OR_RETURN(const auto weights, convert::SasrecWeights("m", file, *layout, contents.architecture));
   contents.weights = weights;
   contents.created_by = "test";
   return WriteModel(out, contents);
@@ -78,8 +78,8 @@ TEST(ForeignSasrec, PositionsAreCountedAsTheyDo) {
                                           std::pair{"recbole.safetensors", PositionAlignment::kStart}}) {
     const auto file = SafeTensorsFile::Open(Golden(golden));
     ASSERT_TRUE(file.ok());
-    const auto a = exchange::SasrecArchitecture("m", *file, *exchange::SasrecLayoutOf(*file),
-                                                {.num_heads = 2, .norm = NormPlacement::kPost});
+    const auto a = convert::SasrecArchitecture("m", *file, *convert::SasrecLayoutOf(*file),
+                                               {.num_heads = 2, .norm = NormPlacement::kPost});
     ASSERT_TRUE(a.ok()) << a.status().message();
     EXPECT_EQ(a->positions, positions);
     EXPECT_EQ(a->max_length, 7u);
@@ -145,11 +145,11 @@ TEST(ForeignRecommenders, OtherKindsAreRefusedByName) {
                        {{"item_embedding.weight", {2, 2}, {1, 2, 3, 4}}, {name, {1}, {0}}});
     const auto file = SafeTensorsFile::Open(temporary / "t.safetensors");
     ASSERT_TRUE(file.ok());
-    EXPECT_FALSE(exchange::SasrecLayoutOf(*file).has_value());
-    ExpectRefused(exchange::RefuseOtherRecommenders("m", *file), words);
+    EXPECT_FALSE(convert::SasrecLayoutOf(*file).has_value());
+    ExpectRefused(convert::RefuseOtherRecommenders("m", *file), words);
   }
   test::WriteTensors(temporary / "t.safetensors", {{"item_embedding.weight", {1}, {0}}});
-  EXPECT_TRUE(exchange::RefuseOtherRecommenders("m", *SafeTensorsFile::Open(temporary / "t.safetensors")).ok());
+  EXPECT_TRUE(convert::RefuseOtherRecommenders("m", *SafeTensorsFile::Open(temporary / "t.safetensors")).ok());
 }
 
 TEST(ForeignRecommenders, FilesOfTorch_AreNamed) {
@@ -157,7 +157,7 @@ TEST(ForeignRecommenders, FilesOfTorch_AreNamed) {
   test::WriteAll(temporary / "m.pth", "PK\x03\x04 and more of a zip archive");
   ExpectRefused(SafeTensorsFile::Open(temporary / "m.pth").status(),
                 "m.pth: it is a zip archive, as torch saves (.pt, .pth, .bin), supported is safetensors: "
-                "tools/exchange/to_safetensors.py");
+                "tools/convert/to_safetensors.py");
   test::WriteAll(temporary / "old.bin", "\x80\x02\x8a\x0al\xfc\x9c and more");
   ExpectRefused(SafeTensorsFile::Open(temporary / "old.bin").status(), "old.bin: it is a pickle");
 }

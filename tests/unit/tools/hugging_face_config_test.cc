@@ -1,15 +1,15 @@
 // Refusals of Hugging Face folders, each with one sentence that names the file, the value and what is supported.
-#include "tools/exchange/hugging_face/config.h"
+#include "tools/convert/hugging_face/config.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/unit/tools/hugging_face_test_util.h"
-#include "tools/exchange/hugging_face/config_fields.h"
+#include "tools/convert/hugging_face/config_fields.h"
 
 namespace wisp::hugging_face_config_test {
 namespace {
 
-namespace hf = exchange::hugging_face;
+namespace hf = convert::hugging_face;
 using nlohmann::json;
 using test::Convert;
 using test::Converted;

@@ -1,6 +1,6 @@
 // Models exported to the names of Hugging Face: every used tensor comes back with the same bytes, and the written
 // folder reads as the same model.
-#include "tools/exchange/hugging_face/export.h"
+#include "tools/convert/hugging_face/export.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace wisp::hugging_face_export_test {
 namespace {
 
-namespace hf = exchange::hugging_face;
+namespace hf = convert::hugging_face;
 using test::Convert;
 using test::Converted;
 using test::GoldenFolder;
@@ -28,7 +28,7 @@ Status Export(const std::string& model_path, const hf::Family& family, const std
                         hf::ExportTensors("m", family, model.architecture(), model.AllWeights(room)));
   std::filesystem::create_directories(folder + "/1_Pooling");
   for (const auto& [name, text] : texts) test::WriteAll(folder + "/" + name, text);
-  return exchange::WriteSafeTensors(folder + "/model.safetensors", out.tensors, {});
+  return convert::WriteSafeTensors(folder + "/model.safetensors", out.tensors, {});
 }
 
 struct Case {

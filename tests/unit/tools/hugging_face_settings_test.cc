@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tools/hugging_face_test_util.h"
-#include "tools/exchange/hugging_face/config.h"
+#include "tools/convert/hugging_face/config.h"
 
 namespace wisp::hugging_face_settings_test {
 namespace {
 
-namespace hf = exchange::hugging_face;
+namespace hf = convert::hugging_face;
 using nlohmann::json;
 using test::Convert;
 using test::Converted;

@@ -1,5 +1,5 @@
 // Folders of Hugging Face as models: compares their results with transformers in double precision
-// (tools/exchange/goldens.py), and tests the forms in which the same weights come.
+// (tools/convert/goldens.py), and tests the forms in which the same weights come.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -9,7 +9,7 @@
 namespace wisp::hugging_face_test {
 namespace {
 
-namespace hf = exchange::hugging_face;
+namespace hf = convert::hugging_face;
 using test::Compute;
 using test::Convert;
 using test::Converted;

@@ -24,7 +24,7 @@
 #include "runtime/model/model_file.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/from_sources.h"
-#include "tools/exchange/hugging_face/tensors.h"
+#include "tools/convert/hugging_face/tensors.h"
 
 namespace wisp::test {
 
@@ -65,10 +65,10 @@ struct NamedTensor {
 };
 
 inline std::vector<NamedTensor> ReadTensors(const std::string& path) {
-  const auto file = exchange::SafeTensorsFile::Open(path);
+  const auto file = convert::SafeTensorsFile::Open(path);
   EXPECT_TRUE(file.ok()) << file.status().message();
   std::vector<NamedTensor> tensors;
-  for (const exchange::SafeTensor& t : file->tensors()) {
+  for (const convert::SafeTensor& t : file->tensors()) {
     tensors.push_back({t.name, t.shape, std::vector<float>(t.num_elements())});
     t.CopyTo(tensors.back().values);
   }
@@ -76,22 +76,22 @@ inline std::vector<NamedTensor> ReadTensors(const std::string& path) {
 }
 
 inline void WriteTensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
-  std::vector<exchange::TensorToWrite> views;
+  std::vector<convert::TensorToWrite> views;
   for (const NamedTensor& t : tensors) views.push_back({t.name, t.shape, t.values});
-  const Status status = exchange::WriteSafeTensors(path, views, {});
+  const Status status = convert::WriteSafeTensors(path, views, {});
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
 struct Converted {
-  std::shared_ptr<const exchange::hugging_face::Folder> folder;  // `matching` points into it
-  exchange::hugging_face::Description description;
-  exchange::hugging_face::Matching matching;
+  std::shared_ptr<const convert::hugging_face::Folder> folder;  // `matching` points into it
+  convert::hugging_face::Description description;
+  convert::hugging_face::Matching matching;
 };
 
 // Writes a model file from the folder. What it was made from goes to `made`, which may be null.
 inline Status Convert(const std::string& path, const std::string& out,
-                      const exchange::hugging_face::DescribeOptions& options = {}, Converted* made = nullptr) {
-  namespace hf = exchange::hugging_face;
+                      const convert::hugging_face::DescribeOptions& options = {}, Converted* made = nullptr) {
+  namespace hf = convert::hugging_face;
   WISP_ASSIGN_OR_RETURN(hf::Folder opened, hf::Folder::Open(path));
   const auto shared = std::make_shared<const hf::Folder>(std::move(opened));
   const hf::Folder& folder = *shared;

@@ -1,5 +1,5 @@
 // A decoder as a language model: its losses, gradients and their lengths equal those of torch and transformers
-// (tools/exchange/goldens.py). Records stay apart, each is clipped by itself, and nothing is sampled that is not paid
+// (tools/convert/goldens.py). Records stay apart, each is clipped by itself, and nothing is sampled that is not paid
 // for.
 #include "runtime/train/run/language.h"
 
@@ -12,7 +12,7 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/tools/hugging_face_test_util.h"
-#include "tools/exchange/byte_tokenizer.h"
+#include "tools/convert/byte_tokenizer.h"
 
 namespace wisp::language_model_test {
 namespace {
@@ -47,8 +47,8 @@ class LanguageModel : public ::testing::TestWithParam<const char*> {
     const auto model = ModelFile::Open(folder_ / name, Verify::kFull);
     ASSERT_TRUE(model.ok()) << model.status().message();
     architecture = model->architecture();
-    std::vector<float> widened;
-    const std::span<const float> all = model->AllWeights(widened);
+    std::vector<float> dequantised;
+    const std::span<const float> all = model->AllWeights(dequantised);
     weights.assign(all.begin(), all.end());
   }
 
@@ -196,7 +196,7 @@ TEST(LanguageRecords, TargetsFollowInputsWithinTheRecord) {
 }
 
 TEST(LanguageRecords, BytesAreATokenEachAndAnEndIsMarkedWhereATextEnds) {
-  const auto image = exchange::ByteTokenizerImage();
+  const auto image = convert::ByteTokenizerImage();
   ASSERT_TRUE(image.ok()) << image.status().message();
   const auto tokenizer = text::Tokenizer::Open("bytes", *image);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();

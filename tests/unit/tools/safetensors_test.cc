@@ -1,5 +1,5 @@
 // The reader of safetensors files on good files, every kind of wrong one, and random damage; the names of PyTorch.
-#include "tools/exchange/safetensors.h"
+#include "tools/convert/safetensors.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tests/unit/model/model_test_util.h"
-#include "tools/exchange/torch_names.h"
+#include "tools/convert/torch_names.h"
 
-namespace wisp::exchange::safetensors_test {
+namespace wisp::convert::safetensors_test {
 namespace {
 
 using test::ReadBytes;
@@ -455,4 +455,4 @@ TEST(TorchNames, EmptyTensorsOfHugeShapes_AreRefused) {
 }
 
 }  // namespace
-}  // namespace wisp::exchange::safetensors_test
+}  // namespace wisp::convert::safetensors_test

@@ -106,8 +106,8 @@ class BaseInFile : public ::testing::Test {
     std::vector<float> room, whole(FlatSize(parameters));
     auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(a, {}, random, whole);
-    const std::span<const float> widened = base.AllWeights(room);
-    std::copy(widened.begin(), widened.end(), whole.begin());
+    const std::span<const float> dequantised = base.AllWeights(room);
+    std::copy(dequantised.begin(), dequantised.end(), whole.begin());
     ASSERT_TRUE(std::equal(start.held.begin(), start.held.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
     const std::vector<float> expected = Train(a, whole, records, options),
                              held = Train(a, start.held, records, in_file);

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "runtime/core/room.h"
+#include "runtime/core/capacity.h"
 #include "runtime/inference/session.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradients/gradient_test_util.h"
@@ -71,11 +71,11 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
     ASSERT_TRUE(session->Score(std::vector<int32_t>{1, 2}, scores).ok());
     EXPECT_EQ(session->planned_bytes(), planned.total());
     // A user without history.
-    EXPECT_GT(planned.newcomer, 4 * a.num_items);
-    EXPECT_EQ(session->memory().newcomer, planned.newcomer);
+    EXPECT_GT(planned.cold_start, 4 * a.num_items);
+    EXPECT_EQ(session->memory().cold_start, planned.cold_start);
     before = allocated_bytes;
     ASSERT_TRUE(session->Score({}, scores).ok());
-    EXPECT_EQ(allocated_bytes - before, planned.newcomer);
+    EXPECT_EQ(allocated_bytes - before, planned.cold_start);
     before = allocated_bytes;
     ASSERT_TRUE(session->Score({}, scores).ok());
     EXPECT_EQ(allocated_bytes, before) << "once";
@@ -98,7 +98,7 @@ TEST(Memory, NoHistory_TakesLessMemoryIfTheBiasIsCounts) {
   const size_t before = allocated_bytes;
   ASSERT_TRUE(session->Score({}, scores).ok());
   EXPECT_EQ(allocated_bytes - before, 4 * a.num_items);
-  EXPECT_LT(allocated_bytes - before, planned.newcomer);
+  EXPECT_LT(allocated_bytes - before, planned.cold_start);
 }
 
 // Opening maps the file: nothing of the size of the weights is allocated, and tensors lie in the mapping.
@@ -399,9 +399,9 @@ TEST(Memory, Workspace_StaysWithinItsBound) {
     size_t room = 0;
     for (int i = 0; i < 50; ++i) {
       const size_t needed = random() % (needs_at_most + 1);
-      room = GrownRoom(room, needed, most);
+      room = GrownCapacity(room, needed, most);
       ASSERT_GE(room, needed);
-      ASSERT_LE(room, MostRoom(needs_at_most, most));
+      ASSERT_LE(room, MostCapacity(needs_at_most, most));
     }
   }
 }

@@ -84,7 +84,7 @@ class TwoTowerTest : public ::testing::Test {
     const auto model = MakeModelView(kTowers, kernels::BestOps(), {.use = GraphUse::kInference});
     const PackedWeights packed(*model, weights.data());
     const Buffers buffers = model->AllocateForInference();
-    const KeyValueCache cache = model->AllocateCache(KeptBlocks::kAll);
+    const KeyValueCache cache = model->AllocateCache(CacheBlocks::kAll);
     RecordContext context{.weights = packed.view(), .buffers = buffers, .cache = &cache};
     std::vector<float> scores(kItems);
     double found = 0;

@@ -33,7 +33,7 @@ std::vector<float> ReferenceScores(const Architecture& architecture, const Param
                                    {.use = GraphUse::kInference, .head = HeadPackingFor(ops, architecture, source)});
   const PackedWeights weights(*graph, source);
   const Buffers buffers = graph->AllocateForInference();
-  const KeyValueCache cache = graph->AllocateCache(KeptBlocks::kInTurn);
+  const KeyValueCache cache = graph->AllocateCache(CacheBlocks::kInTurn);
   RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache};
   std::vector<float> scores(graph->num_items());
   graph->Score(context, history.last(std::min<size_t>(history.size(), architecture.max_length)), scores.data());

@@ -7,7 +7,7 @@
 
 #include "runtime/core/stored_tensor.h"
 #include "runtime/inference/session.h"
-#include "tools/exchange/safetensors.h"
+#include "tools/convert/safetensors.h"
 #include "tools/lab/bench/bench_checks.h"
 #include "tools/lab/bench/bench_parts.h"
 #include "tools/lab/bench/memory_bandwidth.h"
@@ -58,9 +58,9 @@ class DecoderBench {
   // Writes the tokens that came last, and the scores after the last of them.
   Status Write(const std::string& path) const {
     const std::vector<float> as_floats(tokens_.begin(), tokens_.end());  // exact: tokens are below 2^24
-    const exchange::TensorToWrite tensors[] = {{"tokens", {as_floats.size()}, as_floats},
-                                               {"scores", {scores_.size()}, scores_}};
-    return exchange::WriteSafeTensors(path, tensors, {});
+    const convert::TensorToWrite tensors[] = {{"tokens", {as_floats.size()}, as_floats},
+                                              {"scores", {scores_.size()}, scores_}};
+    return convert::WriteSafeTensors(path, tensors, {});
   }
 
   Status Sample() {
@@ -118,7 +118,7 @@ class DecoderBench {
 Status BenchDecoder(const BenchArguments& a, Json& result) {
   if (a.model.empty()) return InvalidArgument("--what decoder needs --model, a decoder's file");
   const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
-  const auto kept = a.cache == "f16" ? kernels::KeptType::kHalf : kernels::KeptType::kFloat;
+  const auto kept = a.cache == "f16" ? kernels::CacheType::kHalf : kernels::CacheType::kFloat;
   WISP_ASSIGN_OR_RETURN(auto session, Session::Open(a.model, SessionOptions{.num_threads = threads, .kept = kept}));
   const uint32_t positions = session->architecture().max_length;
   const uint32_t prompt = IsGiven(a, "--length") ? a.length : std::min(kPrompt, positions - kTokensInTurn);

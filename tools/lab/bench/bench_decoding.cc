@@ -58,7 +58,7 @@ Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
     epsilon = m.PureEpsilonOfStep() * static_cast<double>(c.draws);
   } else {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(c.epsilon, c.delta));
-    const privacy::DrawRequest request{.target = target, .draws = c.draws};
+    const privacy::SampleRequest request{.target = target, .draws = c.draws};
     WISP_ASSIGN_OR_RETURN(const auto calibrated, anchored ? privacy::CalibrateBoundedRange(request)
                                                           : privacy::CalibrateResponse(request, uniform));
     lambda = calibrated.mechanism.lambda();

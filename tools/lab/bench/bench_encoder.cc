@@ -5,7 +5,7 @@
 // tools/bench/peers/encoder.py reads the weights, the tokens and the results, and compares other libraries with them.
 #include "runtime/inference/classifier_session.h"
 #include "runtime/train/run/initialise.h"
-#include "tools/exchange/safetensors.h"
+#include "tools/convert/safetensors.h"
 #include "tools/lab/bench/bench_checks.h"
 #include "tools/lab/bench/bench_parts.h"
 #include "tools/lab/bench/fma_peak.h"
@@ -154,7 +154,7 @@ struct Contender {
 
 Status WriteTensors(const std::string& path, const Architecture& c, const std::vector<float>& weights,
                     std::span<const int32_t> tokens, std::span<const float> represented) {
-  std::vector<exchange::TensorToWrite> tensors;
+  std::vector<convert::TensorToWrite> tensors;
   for (const ParameterSpec& p : ParametersOf(c)) {
     const std::vector<uint64_t> shape =
         p.shape == ParameterShape::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
@@ -167,7 +167,7 @@ Status WriteTensors(const std::string& path, const Architecture& c, const std::v
                       {"blocks", c.blocks.size()},
                       {"norm_epsilon", c.blocks[0].norm_epsilon},
                       {"embedding_scale", c.embedding_scale}};
-  return exchange::WriteSafeTensors(path, tensors, {{"wisp.encoder", shape.dump()}});
+  return convert::WriteSafeTensors(path, tensors, {{"wisp.encoder", shape.dump()}});
 }
 
 // Makes the contenders of the processor: float32 and int8, each on one thread and on several.

@@ -81,7 +81,7 @@ Json Measure(const OpCase& c, double memory_gb_per_s, double& best_peak, uint32_
           {"gflops", c.operations / median / 1e3},
           {"gb_per_s", c.bytes / median / 1e3},
           {"roof", roof},
-          {"percent_of_roof", ToJson(SpreadOf(percents))}};
+          {"percent_of_roofline", ToJson(SpreadOf(percents))}};
 }
 
 }  // namespace

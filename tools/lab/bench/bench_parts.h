@@ -120,8 +120,8 @@ Status BenchDecoder(const BenchArguments& arguments, Json& result);
 Status BenchProducts(const BenchArguments& arguments, Json& result);
 Status BenchPanels(const BenchArguments& arguments, Json& result);
 
-// Prints the operations and bytes of each op, and the least time that they take (bench_roof.cc).
-Status BenchRoof(const BenchArguments& arguments, OutputFormat format);
+// Prints the operations and bytes of each op, and the least time that they take (bench_roofline.cc).
+Status BenchRoofline(const BenchArguments& arguments, OutputFormat format);
 
 // Times a step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
 Status BenchSparse(const BenchArguments& arguments, Json& result);

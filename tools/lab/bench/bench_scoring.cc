@@ -92,7 +92,7 @@ class ScoringBench {
     }
     if (const size_t threads = a_.threads == 0 ? DefaultThreads() : a_.threads; threads > 1)
       WISP_RETURN_IF_ERROR(SeveralThreads(threads, j["several_threads"]));
-    WISP_RETURN_IF_ERROR(TablesOfHalves(j));
+    WISP_RETURN_IF_ERROR(Float16Tables(j));
     if (kernels::XnnpackOps() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
       WISP_RETURN_IF_ERROR(CheckScores("a score by XNNPACK", *other, histories_->Next(), kFloatScoreTolerance));
@@ -103,7 +103,7 @@ class ScoringBench {
     j["file_bytes"] = session_->file().size_bytes();
     result["scoring"] = j;
     WISP_RETURN_IF_ERROR(Batches(result["batch"]));
-    return Drawing(result["drawing"]);
+    return Sampling(result["sampling"]);
   }
 
  private:
@@ -187,7 +187,7 @@ class ScoringBench {
   }
 
   // Times the same weights with float16 tables. It does nothing if they are float16 already or do not fit into float16.
-  Status TablesOfHalves(Json& j) {
+  Status Float16Tables(Json& j) {
     const std::string path = folder_.File("f16.wisp");
     const ModelFile& file = session_->file();
     if (file.flat_weights().empty()) return OkStatus();
@@ -251,7 +251,7 @@ class ScoringBench {
   // Compares sampling ten items privately with finding the ten best, in turns. The durable charge, a disk sync for each
   // block, is taken once before. Anchored decoding also scores the base, which costs as much as the model; that is left
   // out here.
-  Status Drawing(Json& result) {
+  Status Sampling(Json& result) {
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                           privacy::Ledger::Open(folder_.File("ledger"),
                                                 {.dataset = "bench", .record = privacy::RecordSpec::OfEvents({})}));
@@ -260,39 +260,39 @@ class ScoringBench {
                                   .clip = 0.5,
                                   .ledger = &ledger,
                                   .run = "bench",
-                                  .draws_per_charge = 1000000,
+                                  .samples_per_charge = 1000000,
                                   .charge_for = ChargeFor::kWholeCatalogue};
     for (const DecodingMode mode : {DecodingMode::kUniform, DecodingMode::kBaseAnchored}) {
       options.mode = mode;
       WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(options));
       WISP_ASSIGN_OR_RETURN(result[mode == DecodingMode::kBaseAnchored ? "anchored" : "mixed"],
-                            DrawnOverBest(mode, sampler));
+                            SampledOverBest(mode, sampler));
     }
     return OkStatus();
   }
 
-  Result<Json> DrawnOverBest(DecodingMode mode, PrivateSampler& sampler) {
+  Result<Json> SampledOverBest(DecodingMode mode, PrivateSampler& sampler) {
     std::vector<float> scores(session_->architecture().num_items);
-    const auto draw = [&]() -> Status {
+    const auto sample = [&]() -> Status {
       const auto history = histories_->Next();
       WISP_RETURN_IF_ERROR(session_->Score(history, scores));
       const auto base_scores =
           mode == DecodingMode::kBaseAnchored ? std::span<const float>(scores) : std::span<const float>();
-      return sampler.Draw({.scores = scores, .base_scores = base_scores, .excluded = history, .count = 10}).status();
+      return sampler.Sample({.scores = scores, .base_scores = base_scores, .excluded = history, .count = 10}).status();
     };
-    WISP_RETURN_IF_ERROR(draw());
-    std::vector<double> best, drawn, ratios;
+    WISP_RETURN_IF_ERROR(sample());
+    std::vector<double> best, sampled, ratios;
     Status status;
     for (uint32_t i = 0; i < repeats() * 10; ++i) {
       best.push_back(1e3 * Seconds([&] { status = session_->Recommend(histories_->Next(), {.count = 10}).status(); }));
       WISP_RETURN_IF_ERROR(status);
-      drawn.push_back(1e3 * Seconds([&] { status = draw(); }));
+      sampled.push_back(1e3 * Seconds([&] { status = sample(); }));
       WISP_RETURN_IF_ERROR(status);
-      ratios.push_back(drawn.back() / best.back());
+      ratios.push_back(sampled.back() / best.back());
     }
     return Json{{"top_10_ms", ToJson(SpreadOf(best))},
-                {"drawn_10_ms", ToJson(SpreadOf(drawn))},
-                {"drawn_over_top_10", ToJson(SpreadOf(ratios))}};
+                {"sampled_10_ms", ToJson(SpreadOf(sampled))},
+                {"sampled_over_top_10", ToJson(SpreadOf(ratios))}};
   }
 
   // On a device the command line decides, because somebody without a GPU waits for its emulator.

@@ -47,7 +47,7 @@
       if status == errSecItemNotFound {
         var item = query
         item[kSecValueData as String] = bytes
-        // A night may run while the device is locked, but not before it was first unlocked.
+        // A run may run while the device is locked, but not before it was first unlocked.
         item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
         status = SecItemAdd(item as CFDictionary, nil)
       }

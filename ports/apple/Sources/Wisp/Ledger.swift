@@ -17,8 +17,8 @@ public struct Ledger: Sendable {
     public let delta: Double
     /// nil: the ledger has no limit.
     public let epsilonLimit: Double?
-    /// Nights that the plan has left; nil: there is no plan.
-    public let nightsLeft: UInt64?
+    /// Runs that the plan has left; nil: there is no plan.
+    public let runsLeft: UInt64?
   }
 
   /// The budget that is left. Reading it costs nothing.
@@ -34,7 +34,7 @@ public struct Ledger: Sendable {
     return Budget(
       epsilonStated: budget.epsilon_stated, delta: budget.delta,
       epsilonLimit: budget.epsilon_limit.isNaN ? nil : budget.epsilon_limit,
-      nightsLeft: budget.has_plan == 0 ? nil : budget.runs_left)
+      runsLeft: budget.has_plan == 0 ? nil : budget.runs_left)
   }
 
   /// The privacy statement over everything in the ledger: for people, or as JSON.

@@ -1,7 +1,7 @@
 import CWisp
 import Foundation
 
-/// One run of private fine-tuning on the log. For nights over years see Life.
+/// One run of private fine-tuning on the log. For runs over years see Deployment.
 ///
 ///     var run = Personaliser(model: shipped, log: log, ledger: ledger, output: mine, unit: .user)
 ///     run.epsilon = 3

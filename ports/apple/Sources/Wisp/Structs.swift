@@ -14,8 +14,8 @@ extension wisp_personalise_options: SizedStruct {}
 extension wisp_personalise_result: SizedStruct {}
 extension wisp_plan_options: SizedStruct {}
 extension wisp_plan: SizedStruct {}
-extension wisp_night_options: SizedStruct {}
-extension wisp_night_result: SizedStruct {}
+extension wisp_run_options: SizedStruct {}
+extension wisp_run_result: SizedStruct {}
 extension wisp_rebase_result: SizedStruct {}
 extension wisp_budget: SizedStruct {}
 extension wisp_log_counts: SizedStruct {}

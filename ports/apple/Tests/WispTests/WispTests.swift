@@ -168,20 +168,20 @@ final class WispTests: XCTestCase {
     XCTAssertFalse(FileManager.default.fileExists(atPath: file("mine.wisp").path))
   }
 
-  func testALifeIsPlannedAndLived() async throws {
+  func testADeploymentIsPlannedAndLived() async throws {
     _ = try makeLog()
-    let life = Life(
+    let deployment = Deployment(
       base: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), dataset: "guests")
-    let plan = try life.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user, stepsPerNight: 2)
-    XCTAssertEqual(plan.nights, 3)
+    let plan = try deployment.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, runs: 3, unit: .user, stepsPerRun: 2)
+    XCTAssertEqual(plan.runs, 3)
     XCTAssertFalse(plan.wasThere)
-    let night = try await life.night(threads: 1)
-    XCTAssertTrue(night.changed)
-    XCTAssertEqual(night.nightsLeft, 2)
-    XCTAssertEqual(try Ledger(file("log.ledger")).budget(delta: 1e-4).nightsLeft, 2)
-    XCTAssertTrue(try life.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user).wasThere)
+    let plannedRun = try await deployment.runPlanned(threads: 1)
+    XCTAssertTrue(plannedRun.changed)
+    XCTAssertEqual(plannedRun.runsLeft, 2)
+    XCTAssertEqual(try Ledger(file("log.ledger")).budget(delta: 1e-4).runsLeft, 2)
+    XCTAssertTrue(try deployment.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, runs: 3, unit: .user).wasThere)
     refused(.privacyRefused, "has charges") {
-      try life.plan(epsilon: 4, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user)
+      try deployment.plan(epsilon: 4, delta: 1e-4, recordsPublic: 40, runs: 3, unit: .user)
     }
   }
 }

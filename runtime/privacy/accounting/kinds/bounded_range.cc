@@ -1,17 +1,17 @@
 // Built for speed: loops over the accountant's grid.
 
-// A draw whose privacy loss varies by at most a known range over its outcomes.
+// A sample whose privacy loss varies by at most a known range over its outcomes.
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/privacy/accounting/kinds/draws.h"
+#include "runtime/privacy/accounting/kinds/samples.h"
 #include "runtime/privacy/accounting/kinds/rounding.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
 
 namespace wisp::privacy {
 namespace {
 
-// One draw of bounded range eta: the pair that dominates all mechanisms of that range. The proof:
+// One sample of bounded range eta: the pair that dominates all mechanisms of that range. The proof:
 //   Family      Between neighbours the losses log(P / Q) lie in some [t - eta, t], and 0 <= t <= eta since both P and Q
 //       sum to 1. P / Q has mean 1 under Q, and a convex function of it is largest with all mass at the two ends (Dong,
 //       Durfee, Rogers 2020): P has p_t = (1 - e^(t - eta)) / D at loss t, the rest at t - eta; D = 1 - e^-eta. Hence
@@ -61,7 +61,7 @@ double BoundedRangeRdpOfAll(const Mechanism& m, double order) {
   return static_cast<double>(m.steps()) * BoundedRangeRdp(m.range(), order);
 }
 
-double RangeOfDraw(const Mechanism& m) { return m.range(); }
+double RangeOfSample(const Mechanism& m) { return m.range(); }
 
 DiscretePld DiscretiseBoundedRange(const Mechanism& m, Direction, double step) {
   return ConnectTheDots(BoundedRangePair(m.range()), step);
@@ -80,22 +80,22 @@ Mechanism BoundedRangeRoundedUp(const Mechanism& m, double per_octave) {
 
 constinit const MechanismKind kBoundedRangeKind{
     .word = "bounded_range",
-    .in_words = "bounded-range draw",
-    .unit = "draw",
-    .is_draw = true,
+    .in_words = "bounded-range sample",
+    .unit = "sample",
+    .is_sample = true,
     .sampling = nullptr,
     .participation = nullptr,
     .parameters = {{{"range", "range", kAboveZero, std::numeric_limits<double>::max(), "a positive number"}}},
     .steps_of_unit = nullptr,
     .check = nullptr,
-    .pure_epsilon = RangeOfDraw,
+    .pure_epsilon = RangeOfSample,
     .rdp = BoundedRangeRdpOfAll,
     .rdp_of_step = nullptr,
     .gdp_mu_squared = nullptr,
-    .fits_grid = DrawFitsGrid,
-    .is_symmetric = DrawIsSymmetric,
+    .fits_grid = SampleFitsGrid,
+    .is_symmetric = SampleIsSymmetric,
     .as_one_gaussian = nullptr,
-    .range = DrawRange,
+    .range = SampleRange,
     .discretise = DiscretiseBoundedRange,
     .compose_alone = nullptr,
     .is_no_more_than = IsNoMoreRange,

@@ -57,7 +57,7 @@ constinit const MechanismKind kCorrelatedGaussianKind{
     .word = "correlated_gaussian",
     .in_words = "Gaussian with correlated noise",
     .unit = "run",
-    .is_draw = false,
+    .is_sample = false,
     .sampling = "fixed participation",
     .participation =
         "each record took part in a fixed number of steps at equal distances, which need not be secret: no "

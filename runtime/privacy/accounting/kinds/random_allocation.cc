@@ -313,7 +313,7 @@ constinit const MechanismKind kRandomAllocationKind{
     .word = "random_allocation",
     .in_words = "Gaussian with random allocation",
     .unit = "epoch",
-    .is_draw = false,
+    .is_sample = false,
     .sampling = "random allocation",
     .participation =
         "in every epoch each record took part in exactly one step, which was chosen at random for it alone "

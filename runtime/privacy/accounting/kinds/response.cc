@@ -1,10 +1,10 @@
 // Built for speed: loops over the accountant's grid.
 
-// The privacy loss of T draws of a randomised response, exactly: losses are multiples of eps0, and their masses are
+// The privacy loss of T samples of a randomised response, exactly: losses are multiples of eps0, and their masses are
 // sums and products of positive numbers, so that even the smallest keeps its leading digits. (A transform would leave
-// an error of about T sqrt(points) 1e-16 in each, which is more than the small deltas that draws must meet.)
+// an error of about T sqrt(points) 1e-16 in each, which is more than the small deltas that samples must meet.)
 //
-// The pair. A draw of x is from P = lambda q + (1 - lambda) u, for the neighbour from Q = lambda q' + (1 - lambda) u.
+// The pair. A sample of x is from P = lambda q + (1 - lambda) u, for the neighbour from Q = lambda q' + (1 - lambda) u.
 // Let u_min be the least u_j, m = (1 - lambda) u_min, eps0 = log(1 + lambda / m). Then P* with
 //     loss +eps0 of mass lambda + m,    loss -eps0 of mass m,    loss 0 of mass 1 - lambda - 2 m
 // (Q* its mirror image) dominates (P, Q) and (Q, P), for every q, q' and u:
@@ -18,11 +18,11 @@
 //       above, as q and q' were any, and (P*, Q*) is its own mirror image.
 // Each value is reached by some q, q', so no smaller pair would do. The mass at 0 is not negative, because u_min <=
 // 1/2. Domination for all gamma is what adaptive composition needs (Zhu, Dong, Wang 2022, theorem 10): q may depend on
-// earlier draws, and so may u as long as its smallest probability is not below the one that is charged.
+// earlier samples, and so may u as long as its smallest probability is not below the one that is charged.
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/privacy/accounting/kinds/draws.h"
+#include "runtime/privacy/accounting/kinds/samples.h"
 #include "runtime/privacy/accounting/kinds/rounding.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
 
@@ -31,11 +31,11 @@ namespace {
 
 // A lattice with more points than this is composed by transforms instead.
 constexpr double kMostResponsePoints = 4096;
-constexpr double kMostDraws = 0x1p20;
-// A relative error per draw that exceeds the rounding of the convolutions. Sums of n products of positive numbers are
+constexpr double kMostSamples = 0x1p20;
+// A relative error per sample that exceeds the rounding of the convolutions. Sums of n products of positive numbers are
 // off by (n + 1) u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) +
 // 1) u and e(1) <= 4 u give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
-constexpr double kRoundingOfDraw = 64 * 0x1p-53;
+constexpr double kRoundingOfSample = 64 * 0x1p-53;
 // A margin of this kind for ConvolveDirectly's use in Compose, on at most 512 nonzero points.
 constexpr double kRoundingOfTerm = 600 * 0x1p-53;
 
@@ -43,7 +43,7 @@ constexpr MechanismParameter kLambda{"lambda", "lambda", 0, kBelowOne, "0 and ab
 
 double ResponseLoss(const Mechanism& m) { return std::log1p(m.lambda() / ((1 - m.lambda()) * m.min_probability())); }
 
-// Renyi divergence of the pair above in one draw, exactly.
+// Renyi divergence of the pair above in one sample, exactly.
 double ResponseRdp(const Mechanism& m, double order) {
   const double a = order - 1, eps0 = m.PureEpsilonOfStep(), low = (1 - m.lambda()) * m.min_probability();
   const double still = (1 - m.lambda()) * (1 - 2 * m.min_probability());
@@ -92,8 +92,8 @@ constexpr MechanismKind MakeResponseKind(const MechanismParameter& public_values
   return {
       .word = "randomised_response",
       .in_words = "randomised response",
-      .unit = "draw",
-      .is_draw = true,
+      .unit = "sample",
+      .is_sample = true,
       .sampling = nullptr,
       .participation = nullptr,
       .parameters = {public_values, kLambda},
@@ -103,10 +103,10 @@ constexpr MechanismKind MakeResponseKind(const MechanismParameter& public_values
       .rdp = ResponseRdpOfAll,
       .rdp_of_step = ResponseRdpOfStep,
       .gdp_mu_squared = nullptr,
-      .fits_grid = DrawFitsGrid,
-      .is_symmetric = DrawIsSymmetric,
+      .fits_grid = SampleFitsGrid,
+      .is_symmetric = SampleIsSymmetric,
       .as_one_gaussian = nullptr,
-      .range = DrawRange,
+      .range = SampleRange,
       .discretise = DiscretiseResponse,
       .compose_alone = LatticeIfWorthIt,
       .is_no_more_than = IsNoMoreResponse,
@@ -118,9 +118,9 @@ constexpr MechanismKind MakeResponseKind(const MechanismParameter& public_values
 
 bool WorthALattice(const Mechanism& response) {
   const double moves = response.lambda() + 2 * (1 - response.lambda()) * response.min_probability();
-  const double draws = static_cast<double>(response.steps());
+  const double samples = static_cast<double>(response.steps());
   // Twelve deviations and a hundred points on either side leave less than the cut (Bernstein).
-  return draws <= kMostDraws && 24 * std::sqrt(moves * draws) + 200 <= kMostResponsePoints;
+  return samples <= kMostSamples && 24 * std::sqrt(moves * samples) + 200 <= kMostResponsePoints;
 }
 
 DiscretePld ResponseLattice(const Mechanism& response) {
@@ -133,7 +133,7 @@ DiscretePld ResponseLattice(const Mechanism& response) {
     if (rest % 2 == 1) all = ConvolveDirectly(all, power);
     if (rest > 1) power = ConvolveDirectly(power, power);
   }
-  const double rounding = kRoundingOfDraw * static_cast<double>(response.steps()) + kRoundingOfTerm;
+  const double rounding = kRoundingOfSample * static_cast<double>(response.steps()) + kRoundingOfTerm;
   for (double& mass : all.mass) mass *= 1 + (response.steps() == 1 ? 0.0 : rounding);
   return all;
 }

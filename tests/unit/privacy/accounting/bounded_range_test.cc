@@ -12,7 +12,7 @@
 
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/pld.h"
-#include "tests/unit/decoding/draw_test_util.h"
+#include "tests/unit/decoding/sampling_test_util.h"
 
 namespace wisp::privacy::bounded_range_test {
 namespace {
@@ -101,7 +101,8 @@ TEST(BoundedRange, AdaptiveFamilyIsCovered) {
       worst = std::max(worst, delta);
     }
     EXPECT_GE(bound, worst) << epsilon;
-    EXPECT_LE(bound, 1.1 * worst + 0.01) << "the supremum over the second draw's t only is not far below: " << epsilon;
+    EXPECT_LE(bound, 1.1 * worst + 0.01) << "the supremum over the second sample's t only is not far below: "
+                                         << epsilon;
   }
 }
 
@@ -132,7 +133,7 @@ TEST(BoundedRange, NeverAboveThePureSumNorTheConversionOfZeroConcentration) {
 TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
   const auto sets = [](std::vector<double> counts) {
     std::map<unsigned, double> probability;  // of each set of four, as bits
-    const std::function<void(unsigned, double, int)> draw = [&](unsigned taken, double p, int left) {
+    const std::function<void(unsigned, double, int)> sample = [&](unsigned taken, double p, int left) {
       if (left == 0) {
         probability[taken] += p;
         return;
@@ -140,10 +141,10 @@ TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
       double sum = 0;
       for (unsigned j = 0; j < 6; ++j) sum += taken >> j & 1 ? 0 : std::exp(counts[j]);
       for (unsigned j = 0; j < 6; ++j) {
-        if (!(taken >> j & 1)) draw(taken | 1u << j, p * std::exp(counts[j]) / sum, left - 1);
+        if (!(taken >> j & 1)) sample(taken | 1u << j, p * std::exp(counts[j]) / sum, left - 1);
       }
     };
-    draw(0, 1, 4);
+    sample(0, 1, 4);
     std::vector<double> out;
     for (const auto& [bits, p] : probability) out.push_back(p);
     return out;
@@ -153,7 +154,7 @@ TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
   for (size_t j = 0; j < p.size(); ++j) loss = std::max(loss, std::log(p[j] / q[j]));
   EXPECT_NEAR(loss, 2.29, 0.005);
   EXPECT_NEAR(HockeyStick(p, q, 1), 0.062, 0.0005);
-  EXPECT_EQ(*PldDelta(std::vector{Range(1)}, 1 + 1e-12), 0) << "one draw is (1, 0)-DP";
+  EXPECT_EQ(*PldDelta(std::vector{Range(1)}, 1 + 1e-12), 0) << "one sample is (1, 0)-DP";
   const std::vector four = {Range(1, 4)};
   EXPECT_GE(*PureEpsilon(four), loss);
   for (double epsilon : {0.0, 0.5, 1.0, 1.5, 2.0, 2.2}) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime/privacy/accounting/accountant.h"
-#include "runtime/privacy/accounting/kinds/draws.h"
+#include "runtime/privacy/accounting/kinds/samples.h"
 #include "runtime/privacy/accounting/pld.h"
-#include "tests/unit/decoding/draw_test_util.h"
+#include "tests/unit/decoding/sampling_test_util.h"
 
 namespace wisp::privacy::decoding_accounting_test {
 namespace {

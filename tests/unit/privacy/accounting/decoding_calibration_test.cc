@@ -9,12 +9,12 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
-#include "tests/unit/decoding/draw_test_util.h"
+#include "tests/unit/decoding/sampling_test_util.h"
 
 namespace wisp::privacy::decoding_calibration_test {
 namespace {
 
-TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
+TEST(Mechanism, SamplesReadBackBitForBitAndOldTextsStand) {
   const Mechanism non_uniform = *Mechanism::NonUniformResponse(
       {.min_probability = 1e-5 / 3, .lambda = 1e-4 / 3, .count = 9, .adjacency = Adjacency::kZeroOut});
   for (const Mechanism& m : {Response(10000, 1.0 / 3, 12345678901), Range(M_PI, 3), non_uniform}) {
@@ -25,9 +25,9 @@ TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
   EXPECT_EQ(Response(10000, 1e-4, 100).ToText(),
             "randomised_response support=10000 lambda=1e-04 steps=100 adjacency=add_remove");
   EXPECT_EQ(Range(0.25).ToText(), "bounded_range range=0.25 steps=1 adjacency=add_remove");
-  EXPECT_EQ(Range(0.25).Describe(), "bounded-range draw, range 0.25, 1 draw, adjacency add_remove");
+  EXPECT_EQ(Range(0.25).Describe(), "bounded-range sample, range 0.25, 1 sample, adjacency add_remove");
   EXPECT_EQ(Response(10, 0.5, 2).Describe(),
-            "randomised response, support 10, lambda 0.5, 2 draws, adjacency add_remove");
+            "randomised response, support 10, lambda 0.5, 2 samples, adjacency add_remove");
   for (const char* old :
        {"gaussian noise_multiplier=1.5 steps=3 adjacency=zero_out",
         "poisson_subsampled_gaussian noise_multiplier=1.1 sampling_probability=0.01 steps=1000 adjacency=add_remove"}) {
@@ -46,7 +46,7 @@ TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
   }
 }
 
-TEST(Mechanism, ImpossibleDrawsAreRefused) {
+TEST(Mechanism, ImpossibleSamplesAreRefused) {
   for (double bad : {-0.1, 1.0, 2.0, std::nan("")})
     EXPECT_FALSE(Mechanism::RandomisedResponse({.support = 10, .lambda = bad}).ok());
   for (uint64_t bad : {uint64_t{0}, uint64_t{1}, (uint64_t{1} << 53) + 1}) {
@@ -61,26 +61,26 @@ TEST(Mechanism, ImpossibleDrawsAreRefused) {
 }
 
 TEST(Calibration, PureLambdaIsTheClosedFormOnTheSafeSide) {
-  for (const auto& [epsilon, draws, support] :
+  for (const auto& [epsilon, samples, support] :
        {std::tuple{1.0, 100, 10000}, {8.0, 1, 2}, {0.1, 1000000, 50}, {60.0, 1, 10}}) {
-    const auto m = PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)},
+    const auto m = PureResponse({.epsilon = epsilon, .samples = static_cast<uint64_t>(samples)},
                                 {.support = static_cast<uint64_t>(support)});
     ASSERT_TRUE(m.ok()) << m.status().message();
-    const double a = std::exp(epsilon / draws);
+    const double a = std::exp(epsilon / samples);
     EXPECT_NEAR(m->lambda(), (a - 1) / (a - 1 + support), 1e-9 * m->lambda());
     EXPECT_LE(*PureEpsilon(std::vector{*m}), epsilon);
-    EXPECT_GE(*PureEpsilon(std::vector{*m}), epsilon * (draws == 1 && epsilon > 20 ? 0.5 : 1 - 1e-12))
+    EXPECT_GE(*PureEpsilon(std::vector{*m}), epsilon * (samples == 1 && epsilon > 20 ? 0.5 : 1 - 1e-12))
         << "lambda near 1 has few digits";
-    const auto same =
-        PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)}, {.min_probability = 1.0 / support});
+    const auto same = PureResponse({.epsilon = epsilon, .samples = static_cast<uint64_t>(samples)},
+                                   {.min_probability = 1.0 / support});
     EXPECT_NEAR(same->lambda(), m->lambda(), 1e-12);
-    const auto range = PureBoundedRange({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)});
+    const auto range = PureBoundedRange({.epsilon = epsilon, .samples = static_cast<uint64_t>(samples)});
     EXPECT_LE(*PureEpsilon(std::vector{*range}), epsilon);
-    EXPECT_NEAR(range->range(), epsilon / draws, 1e-12);
+    EXPECT_NEAR(range->range(), epsilon / samples, 1e-12);
   }
-  EXPECT_FALSE(PureResponse({.epsilon = 1, .draws = 0}, {.support = 10}).ok());
-  EXPECT_FALSE(PureResponse({.epsilon = -1, .draws = 1}, {.support = 10}).ok());
-  EXPECT_FALSE(PureResponse({.epsilon = 1, .draws = 1}, {.support = 10, .min_probability = 0.1}).ok());
+  EXPECT_FALSE(PureResponse({.epsilon = 1, .samples = 0}, {.support = 10}).ok());
+  EXPECT_FALSE(PureResponse({.epsilon = -1, .samples = 1}, {.support = 10}).ok());
+  EXPECT_FALSE(PureResponse({.epsilon = 1, .samples = 1}, {.support = 10, .min_probability = 0.1}).ok());
   EXPECT_NEAR(ClipOfRange(2, 0.5), 0.25, 1e-15);
   EXPECT_LE(4 * ClipOfRange(0.3, 0.7) / 0.7, 0.3);
 }
@@ -88,7 +88,7 @@ TEST(Calibration, PureLambdaIsTheClosedFormOnTheSafeSide) {
 TEST(Calibration, LambdaIsTheLargestThatKeepsThePromise) {
   const EpsilonDelta target = *EpsilonDelta::Create(1, 1e-6);
   for (const PublicMixture& mixture : {PublicMixture{.support = 10000}, PublicMixture{.min_probability = 1e-6}}) {
-    const auto c = CalibrateResponse({.target = target, .draws = 100}, mixture);
+    const auto c = CalibrateResponse({.target = target, .samples = 100}, mixture);
     ASSERT_TRUE(c.ok()) << c.status().message();
     EXPECT_LE(Pld({c->mechanism}, 1e-6), 1);
     EXPECT_EQ(c->mechanism.steps(), 100);
@@ -97,34 +97,34 @@ TEST(Calibration, LambdaIsTheLargestThatKeepsThePromise) {
                       {.min_probability = u, .lambda = c->mechanism.lambda() * 1.001, .count = 100})},
                   1e-6),
               1);
-    EXPECT_GT(c->mechanism.lambda(), 5 * PureResponse({.epsilon = 1, .draws = 100}, mixture)->lambda());
+    EXPECT_GT(c->mechanism.lambda(), 5 * PureResponse({.epsilon = 1, .samples = 100}, mixture)->lambda());
   }
 }
 
 TEST(Calibration, RangeIsTheLargestThatKeepsThePromise) {
   const EpsilonDelta target = *EpsilonDelta::Create(1, 1e-6);
-  const auto c = CalibrateBoundedRange({.target = target, .draws = 50});
+  const auto c = CalibrateBoundedRange({.target = target, .samples = 50});
   ASSERT_TRUE(c.ok()) << c.status().message();
   EXPECT_LE(Pld({c->mechanism}, 1e-6), 1);
   EXPECT_GT(Pld({Range(c->mechanism.range() * 1.001, 50)}, 1e-6), 1);
-  EXPECT_GT(c->mechanism.range(), 1.5 * PureBoundedRange({.epsilon = 1, .draws = 50})->range());
+  EXPECT_GT(c->mechanism.range(), 1.5 * PureBoundedRange({.epsilon = 1, .samples = 50})->range());
 }
 
-TEST(Calibration, DrawsPayForWhatIsSpentBeside) {
+TEST(Calibration, SamplesPayForWhatIsSpentBeside) {
   const std::vector beside = {Response(10000, 1e-4, 100)};
   const EpsilonDelta target = *EpsilonDelta::Create(2, 1e-6);
-  const auto alone = CalibrateResponse({.target = target, .draws = 100}, {.support = 10000});
-  const auto with = CalibrateResponse({.target = target, .draws = 100, .composed_with = beside}, {.support = 10000});
+  const auto alone = CalibrateResponse({.target = target, .samples = 100}, {.support = 10000});
+  const auto with = CalibrateResponse({.target = target, .samples = 100, .composed_with = beside}, {.support = 10000});
   ASSERT_TRUE(with.ok()) << with.status().message();
   EXPECT_LT(with->mechanism.lambda(), alone->mechanism.lambda());
   EXPECT_LE(Pld({beside[0], with->mechanism}, 1e-6), 2);
   const auto refused = CalibrateResponse(
-      {.target = *EpsilonDelta::Create(0.5, 1e-6), .draws = 100, .composed_with = beside}, {.support = 10000});
+      {.target = *EpsilonDelta::Create(0.5, 1e-6), .samples = 100, .composed_with = beside}, {.support = 10000});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
 }
 
-TEST(Ledger, DrawsChargedOneByOneAreOneMechanism) {
+TEST(Ledger, SamplesChargedOneByOneAreOneMechanism) {
   Composition spent;
   for (int i = 0; i < 50; ++i) {
     spent.Add(Response(10000, 1e-4, 2), NoiseKind::kSecure, 0);

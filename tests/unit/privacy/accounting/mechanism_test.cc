@@ -16,7 +16,7 @@ TEST(MechanismKinds, EveryKind_AnswersWhatAccountantsAsk) {
     EXPECT_FALSE(std::string(kind->in_words).empty());
     EXPECT_FALSE(std::string(kind->unit).empty());
     EXPECT_TRUE(kind->fits_grid && kind->is_symmetric && kind->range && kind->discretise);
-    EXPECT_EQ(kind->is_draw, kind->pure_epsilon != nullptr);
+    EXPECT_EQ(kind->is_sample, kind->pure_epsilon != nullptr);
   }
 }
 

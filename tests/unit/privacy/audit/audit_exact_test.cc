@@ -129,21 +129,21 @@ TEST(Exact, InvalidDistributions_AreRefused) {
 
 // ---- Ordered tuples ----
 
-TEST(OrderedDraws, IndependentDrawsAddTheirEpsilons) {
+TEST(OrderedSamples, IndependentDrawsAddTheirEpsilons) {
   const Distribution p = {0.5, 0.3, 0.2}, q = {0.2, 0.3, 0.5};
   const auto always = [](Distribution d) {
     return [d](std::span<const uint32_t>) -> Result<Distribution> { return d; };
   };
   for (uint32_t draws : {1u, 2u, 5u}) {
-    const auto pair = OrderedDraws(draws, always(p), always(q));
+    const auto pair = OrderedSamples(draws, always(p), always(q));
     EXPECT_EQ(pair->p.size(), static_cast<size_t>(std::pow(3, draws)));
     EXPECT_NEAR(*MaxLogRatio(pair->p, pair->q), draws * std::log(2.5), 1e-12);
   }
 }
 
-TEST(OrderedDraws, WithoutReplacementEqualsProductsByHand) {
+TEST(OrderedSamples, WithoutReplacementEqualsProductsByHand) {
   const Distribution p = {0.5, 0.3, 0.2}, q = {0.2, 0.3, 0.5};
-  const auto pair = OrderedDraws(2, WithoutReplacement(p), WithoutReplacement(q));
+  const auto pair = OrderedSamples(2, WithoutReplacement(p), WithoutReplacement(q));
   const Distribution expected = {0.5 * 0.6, 0.5 * 0.4, 0.3 * 5 / 7, 0.3 * 2 / 7, 0.2 * 0.625, 0.2 * 0.375};
   ASSERT_EQ(pair->p.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -156,10 +156,10 @@ TEST(OrderedDraws, WithoutReplacementEqualsProductsByHand) {
 
 // Samples k distinct items, each mixed over the remaining ones: the charges add up to a bound. Mixing once over all
 // items and renormalising the weights, at k times the charge of the first sample, exceeds its charge.
-TEST(OrderedDraws, DistinctItemsStayWithinTheSumOfTheirCharges) {
-  constexpr uint32_t kItems = 5, kDraws = 3;
+TEST(OrderedSamples, DistinctItemsStayWithinTheSumOfTheirCharges) {
+  constexpr uint32_t kItems = 5, kSamples = 3;
   constexpr double kLambda = 0.4;
-  const auto mixed_each_time = [](Distribution weights) -> NextDraw {
+  const auto mixed_each_time = [](Distribution weights) -> NextSample {
     return [weights](std::span<const uint32_t> drawn) -> Result<Distribution> {
       Distribution next = weights;
       double sum = 0;
@@ -171,9 +171,9 @@ TEST(OrderedDraws, DistinctItemsStayWithinTheSumOfTheirCharges) {
     };
   };
   double charged = 0;
-  for (uint32_t t = 0; t < kDraws; ++t) charged += std::log((1 + (kItems - t - 1) * kLambda) / (1 - kLambda));
+  for (uint32_t t = 0; t < kSamples; ++t) charged += std::log((1 + (kItems - t - 1) * kLambda) / (1 - kLambda));
   const Distribution up = {0.9999, 0.99e-4, 0.98e-6, 1e-8, 1e-8}, down = {1e-8, 1e-8, 0.98e-6, 0.99e-4, 0.9999};
-  const auto pair = OrderedDraws(kDraws, mixed_each_time(up), mixed_each_time(down));
+  const auto pair = OrderedSamples(kSamples, mixed_each_time(up), mixed_each_time(down));
   EXPECT_EQ(pair->p.size(), 60u);
   const double found = *MaxLogRatio(pair->p, pair->q);
   EXPECT_LE(found, charged);
@@ -181,9 +181,9 @@ TEST(OrderedDraws, DistinctItemsStayWithinTheSumOfTheirCharges) {
   EXPECT_LT(*ExactEpsilon(pair->p, pair->q, 0.05), found);
 }
 
-TEST(OrderedDraws, ImpossiblePrefixesAreNotAsked) {
+TEST(OrderedSamples, ImpossiblePrefixesAreNotAsked) {
   const Distribution p = {1, 0, 0}, q = {0.5, 0.5, 0};
-  const auto asked = [](Distribution d) -> NextDraw {
+  const auto asked = [](Distribution d) -> NextSample {
     return [d](std::span<const uint32_t> drawn) -> Result<Distribution> {
       for (uint32_t item : drawn) {
         if (d[item] == 0) return InvalidArgument("asked after what cannot be drawn");
@@ -191,20 +191,20 @@ TEST(OrderedDraws, ImpossiblePrefixesAreNotAsked) {
       return d;
     };
   };
-  const auto pair = OrderedDraws(2, asked(p), asked(q));
+  const auto pair = OrderedSamples(2, asked(p), asked(q));
   ASSERT_TRUE(pair.ok()) << pair.status().message();
   EXPECT_EQ(pair->p, (Distribution{1, 0, 0, 0}));
   EXPECT_EQ(pair->q, (Distribution{0.25, 0.25, 0.25, 0.25}));
 }
 
-TEST(OrderedDraws, RefusesTooManyAndTooStrange) {
+TEST(OrderedSamples, RefusesTooManyAndTooStrange) {
   const Distribution many(300, 1.0 / 300), few = {0.5, 0.5};
-  EXPECT_FALSE(OrderedDraws(0, WithoutReplacement(few), WithoutReplacement(few)).ok());
-  EXPECT_FALSE(OrderedDraws(3, WithoutReplacement(few), WithoutReplacement(few)).ok());
-  EXPECT_FALSE(OrderedDraws(1, WithoutReplacement(few), WithoutReplacement(many)).ok());
-  EXPECT_FALSE(OrderedDraws(5, WithoutReplacement(many), WithoutReplacement(many)).ok());
-  const NextDraw broken = [](std::span<const uint32_t>) -> Result<Distribution> { return Distribution{0.5, kNaN}; };
-  EXPECT_FALSE(OrderedDraws(1, broken, WithoutReplacement(few)).ok());
+  EXPECT_FALSE(OrderedSamples(0, WithoutReplacement(few), WithoutReplacement(few)).ok());
+  EXPECT_FALSE(OrderedSamples(3, WithoutReplacement(few), WithoutReplacement(few)).ok());
+  EXPECT_FALSE(OrderedSamples(1, WithoutReplacement(few), WithoutReplacement(many)).ok());
+  EXPECT_FALSE(OrderedSamples(5, WithoutReplacement(many), WithoutReplacement(many)).ok());
+  const NextSample broken = [](std::span<const uint32_t>) -> Result<Distribution> { return Distribution{0.5, kNaN}; };
+  EXPECT_FALSE(OrderedSamples(1, broken, WithoutReplacement(few)).ok());
 }
 
 // ---- Membership inference ----

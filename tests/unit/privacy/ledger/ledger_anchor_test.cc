@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // An anchor in memory that can be told to fail.
-class KeptValue final : public LedgerAnchor {
+class CachedValue final : public LedgerAnchor {
  public:
   Result<std::optional<AnchorValue>> Read() override { return value; }
   Status Write(const AnchorValue& next) override {
@@ -98,7 +98,7 @@ TEST_F(LedgerAnchorTest, ALimitAndAPlan_AreKnownToo) {
 
 // Every charge of an open ledger is checked, not only its opening.
 TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
-  auto anchor = std::make_shared<KeptValue>();
+  auto anchor = std::make_shared<CachedValue>();
   options_.anchor = anchor;
   auto ledger = Ledger::Open(Path(), options_);
   ASSERT_TRUE(ledger.ok());
@@ -113,7 +113,7 @@ TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
 }
 
 TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCharged) {
-  auto anchor = std::make_shared<KeptValue>();
+  auto anchor = std::make_shared<CachedValue>();
   options_.anchor = anchor;
   MustCharge(options_);
   anchor->fails = true;
@@ -131,7 +131,7 @@ TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCh
 
 // A crash before the first row, or after it, leaves a usable ledger.
 TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
-  auto anchor = std::make_shared<KeptValue>();
+  auto anchor = std::make_shared<CachedValue>();
   options_.anchor = anchor;
   anchor->fails = true;
   EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);
@@ -146,7 +146,7 @@ TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
 class BegunByAnother final : public LedgerAnchor {
  public:
   // `other` is what that process does after the first question.
-  BegunByAnother(std::shared_ptr<KeptValue> kept, std::function<void()> other)
+  BegunByAnother(std::shared_ptr<CachedValue> kept, std::function<void()> other)
       : kept_(std::move(kept)), other_(std::move(other)) {}
   Result<std::optional<AnchorValue>> Read() override {
     const auto known = kept_->Read();
@@ -156,12 +156,12 @@ class BegunByAnother final : public LedgerAnchor {
   Status Write(const AnchorValue& next) override { return kept_->Write(next); }
 
  private:
-  std::shared_ptr<KeptValue> kept_;
+  std::shared_ptr<CachedValue> kept_;
   std::function<void()> other_;
 };
 
 TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_TakesWhatAnotherBegan) {
-  auto kept = std::make_shared<KeptValue>();
+  auto kept = std::make_shared<CachedValue>();
   options_.anchor = kept;
   kept->fails = true;
   EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);  // leaves a ledger without rows
@@ -177,7 +177,7 @@ TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_TakesWhatAnotherBegan) {
 // The other process's row may be in the file, though it was not read yet. If the file lacks it, the file is an old
 // copy.
 TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_IsHeldToWhatAnotherBegan) {
-  auto kept = std::make_shared<KeptValue>();
+  auto kept = std::make_shared<CachedValue>();
   options_.anchor = kept;
   MustCharge(options_, 2);
   fs::copy_file(Path(), Path("copy"));

@@ -88,15 +88,15 @@ TEST_F(LedgerTest, ProcessesCannotSpendTheSameBudget) {
 
 // ---- Crashes ----
 
-constexpr int kChargesPerLife = 4;
+constexpr int kChargesPerDeployment = 4;
 
 // Two lifetimes of an app: open, charge, report each charge that returned (where noise would be drawn), close.
 [[noreturn]] void ChargeAndReport(const std::string& path, int pipe_end, const CrashPlan& plan) {
   if (!InstallCrashVfs(plan)) _exit(3);
-  for (int life = 0; life < 2; ++life) {
+  for (int deployment = 0; deployment < 2; ++deployment) {
     auto ledger = Ledger::Open(path, kOptions);
     if (!ledger.ok()) _exit(4);
-    for (int i = 0; i < kChargesPerLife; ++i) {
+    for (int i = 0; i < kChargesPerDeployment; ++i) {
       const auto id = ledger->Charge({.mechanism = Steps(1), .run = std::string(700, 'r')});
       if (!id.ok()) _exit(5);
       if (write(pipe_end, &*id, sizeof *id) != sizeof *id) _exit(6);
@@ -163,7 +163,7 @@ int64_t CrashEverywhere(const test::TemporaryFolder& folder, CrashKind kind, boo
     EXPECT_TRUE(ledger->Charge({.mechanism = Steps(1), .run = "after"}).ok()) << "operation " << k;
     std::filesystem::remove(path);
     if (code == 0) {
-      EXPECT_EQ(reported.size(), 2u * kChargesPerLife);
+      EXPECT_EQ(reported.size(), 2u * kChargesPerDeployment);
       return k - 1;
     }
     if (::testing::Test::HasFailure()) return -1;

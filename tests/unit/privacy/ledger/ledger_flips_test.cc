@@ -44,7 +44,7 @@ std::string Said(const std::string& path) {
     out << e.id << '|' << e.seq << '|' << e.time_utc << '|' << e.run << '|' << e.purpose << '|' << e.mechanism.ToText()
         << '|' << ToText(e.noise) << '|' << e.loss_slack << '|' << e.plan << '|' << ToText(e.part) << '\n';
   }
-  if (*split) out << (*split)->seq << '|' << (*split)->time_utc << '|' << (*split)->judging_share << (*split)->salt;
+  if (*split) out << (*split)->seq << '|' << (*split)->time_utc << '|' << (*split)->evaluation_share << (*split)->salt;
   for (const LedgerResult& r : *results) out << r.seq << '|' << r.time_utc << '|' << r.entry << '|' << r.text << '\n';
   return out.str();
 }
@@ -78,9 +78,9 @@ void MakeLedger(const std::string& path) {
   }
   ASSERT_TRUE(ledger.SetLimit(LimitOf(9)).ok());
   ASSERT_TRUE(ledger.Split(0.2).ok());
-  const ChargeRequest judging{.mechanism = Steps(1, 30), .run = "j", .part = RecordPart::kJudging};
-  ASSERT_TRUE(ledger.PlanRun({&judging, 1}).ok());
-  const auto id = ledger.Charge(judging);
+  const ChargeRequest evaluation{.mechanism = Steps(1, 30), .run = "j", .part = RecordPart::kEvaluation};
+  ASSERT_TRUE(ledger.PlanRun({&evaluation, 1}).ok());
+  const auto id = ledger.Charge(evaluation);
   ASSERT_TRUE(id.ok() && ledger.AddResult(*id, "12").ok());
 }
 

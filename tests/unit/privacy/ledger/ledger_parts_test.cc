@@ -30,7 +30,7 @@ ChargeRequest Of(RecordPart part, const Mechanism& mechanism) {
 }
 double Pld(const std::vector<Mechanism>& mechanisms) { return *PldEpsilon(mechanisms, AtDelta()); }
 
-constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining, kJudging = RecordPart::kJudging;
+constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining, kEvaluation = RecordPart::kEvaluation;
 
 class LedgerPartsTest : public LedgerTest {
  protected:
@@ -48,19 +48,19 @@ class LedgerPartsTest : public LedgerTest {
 
 TEST_F(LedgerPartsTest, TheDataSetCostsWhatItsDearestPartCosts) {
   Ledger ledger = Divided();
-  const ChargeRequest training = Of(kTraining, Steps(500, 2)), judging = Of(kJudging, Gaussian(10, 12));
+  const ChargeRequest training = Of(kTraining, Steps(500, 2)), evaluation = Of(kEvaluation, Gaussian(10, 12));
   Plan(ledger, training);
-  Plan(ledger, judging);
+  Plan(ledger, evaluation);
   ASSERT_TRUE(ledger.Charge(training).ok());
   const double alone = *ledger.Spent(AtDelta());
   EXPECT_EQ(alone, Pld({training.mechanism}));
-  ASSERT_LT(Pld({judging.mechanism}), alone);
-  ASSERT_TRUE(ledger.Charge(judging).ok());
-  EXPECT_EQ(*ledger.Spent(AtDelta()), alone) << "judging costs nothing while its part stays below training's";
+  ASSERT_LT(Pld({evaluation.mechanism}), alone);
+  ASSERT_TRUE(ledger.Charge(evaluation).ok());
+  EXPECT_EQ(*ledger.Spent(AtDelta()), alone) << "evaluation costs nothing while its part stays below training's";
   const LedgerFigures figures = *ledger.Figures(AtDelta());
   ASSERT_EQ(figures.parts.size(), 2u);
-  EXPECT_EQ(figures.parts[1].part, kJudging);
-  EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({judging.mechanism}));
+  EXPECT_EQ(figures.parts[1].part, kEvaluation);
+  EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({evaluation.mechanism}));
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
 }
 
@@ -84,17 +84,17 @@ TEST_F(LedgerPartsTest, ChargesForAllRecords_CountForEachPart) {
 TEST_F(LedgerPartsTest, ALimitHoldsForEachPart) {
   Ledger ledger = Divided();
   ASSERT_TRUE(ledger.SetLimit(LimitOf(1)).ok());
-  const ChargeRequest training = Of(kTraining, Gaussian(8, 1)), judging = Of(kJudging, Gaussian(8, 1));
-  uint64_t num_training = 0, num_judging = 0;
+  const ChargeRequest training = Of(kTraining, Gaussian(8, 1)), evaluation = Of(kEvaluation, Gaussian(8, 1));
+  uint64_t num_training = 0, num_evaluation = 0;
   constexpr uint64_t kTooMany = 100;
   while (num_training < kTooMany && ledger.Charge(training).ok()) ++num_training;
-  while (num_judging < kTooMany && ledger.Charge(judging).ok()) ++num_judging;
+  while (num_evaluation < kTooMany && ledger.Charge(evaluation).ok()) ++num_evaluation;
   EXPECT_GT(num_training, 0u);
   EXPECT_LT(num_training, kTooMany);
-  EXPECT_EQ(num_training, num_judging) << "one part's charges take nothing from the other's budget";
-  const Status refused = ledger.Charge(judging).status();
+  EXPECT_EQ(num_training, num_evaluation) << "one part's charges take nothing from the other's budget";
+  const Status refused = ledger.Charge(evaluation).status();
   EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(refused.message().find("the records that judge"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("the evaluation records"), std::string::npos) << refused.message();
   EXPECT_FALSE(ledger.Charge(Of(kAll, Gaussian(8))).ok());
   EXPECT_EQ(ledger.CheckFits({&training, 1}).code(), StatusCode::kPrivacyRefused);
   EXPECT_LE(*ledger.Spent(AtDelta()), 1);
@@ -112,8 +112,8 @@ TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
   const auto is_late = [&](const LedgerFigures& f) { return f.limit_is_late && !f.held_limit && !f.limit_was_raised; };
   EXPECT_TRUE(is_late(*ledger.Figures(AtDelta())));
   EXPECT_EQ(ledger.Charge(Of(kTraining, Gaussian(1000))).status().code(), StatusCode::kPrivacyRefused);
-  ASSERT_TRUE(ledger.Charge(Of(kJudging, Gaussian(8))).ok()) << "the records that judge are below the limit";
-  EXPECT_FALSE(ledger.Charge(Of(kJudging, Gaussian(1))).ok());
+  ASSERT_TRUE(ledger.Charge(Of(kEvaluation, Gaussian(8))).ok()) << "the evaluation records are below the limit";
+  EXPECT_FALSE(ledger.Charge(Of(kEvaluation, Gaussian(1))).ok());
   EXPECT_FALSE(ledger.Charge(Of(kAll, Gaussian(1000))).ok());
   const LedgerFigures figures = *ledger.Figures(AtDelta());
   EXPECT_TRUE(is_late(figures));
@@ -123,7 +123,7 @@ TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
   Ledger cheap = Divided("cheap");
   ASSERT_TRUE(cheap.Charge(Of(kTraining, Gaussian(50))).ok());
   ASSERT_TRUE(cheap.SetLimit(LimitOf(5)).ok());
-  ASSERT_TRUE(cheap.Charge(Of(kJudging, Gaussian(5))).ok());
+  ASSERT_TRUE(cheap.Charge(Of(kEvaluation, Gaussian(5))).ok());
   const LedgerFigures dearest = *cheap.Figures(AtDelta());
   ASSERT_EQ(dearest.stated.epsilon, dearest.parts[1].stated.epsilon);
   EXPECT_TRUE(is_late(dearest));
@@ -133,15 +133,15 @@ TEST_F(LedgerPartsTest, APlanOfAPartIsFixedBeforeItsFirstLook) {
   Ledger ledger = Divided();
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(20))).ok());
   // Training looked at its records, but nobody looked at the evaluation records.
-  const ChargeRequest judging = Of(kJudging, Gaussian(10, 12)), more = Of(kTraining, Gaussian(30, 3));
+  const ChargeRequest evaluation = Of(kEvaluation, Gaussian(10, 12)), more = Of(kTraining, Gaussian(30, 3));
   EXPECT_EQ(ledger.WritePlan("late", "", {&more, 1}).code(), StatusCode::kPrivacyRefused);
-  Plan(ledger, judging);
-  EXPECT_TRUE(*ledger.Covers({&judging, 1}));
-  ASSERT_TRUE(ledger.Charge(Of(kJudging, Gaussian(10, 5))).ok());
+  Plan(ledger, evaluation);
+  EXPECT_TRUE(*ledger.Covers({&evaluation, 1}));
+  ASSERT_TRUE(ledger.Charge(Of(kEvaluation, Gaussian(10, 5))).ok());
   EXPECT_EQ(ledger.Entries()->back().plan, 3u);
   const LedgerFigures figures = *ledger.Figures(AtDelta());
   EXPECT_EQ(figures.parts[1].basis, LedgerFigures::Basis::kPlan);
-  EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({judging.mechanism}));
+  EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({evaluation.mechanism}));
   EXPECT_LT(figures.parts[1].used->epsilon, figures.parts[1].stated.epsilon);
   // A plan pays only for charges of its part.
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(10))).ok());
@@ -149,7 +149,7 @@ TEST_F(LedgerPartsTest, APlanOfAPartIsFixedBeforeItsFirstLook) {
   // A charge for all records is a look at each part.
   ASSERT_TRUE(Divided("all").Charge(Of(kAll, Gaussian(30))).ok());
   Ledger all = MustOpen(Path("all"));
-  EXPECT_EQ(all.WritePlan("late", "", {&judging, 1}).code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(all.WritePlan("late", "", {&evaluation, 1}).code(), StatusCode::kPrivacyRefused);
 }
 
 TEST_F(LedgerPartsTest, PlansOfAPartAndOfAllCountTogether) {
@@ -184,7 +184,7 @@ TEST_F(LedgerPartsTest, ARunOfAPartPlansForItself) {
 TEST_F(LedgerPartsTest, RecordsAreDividedOnceAndOnlyUnderAddRemove) {
   Ledger ledger = Divided();
   const LedgerSplit split = **ledger.TheSplit();
-  EXPECT_EQ(split.judging_share, 0.2);
+  EXPECT_EQ(split.evaluation_share, 0.2);
   EXPECT_EQ(split.salt.size(), kSplitSaltBytes);
   EXPECT_TRUE(ledger.Split(0.2).ok());
   EXPECT_EQ((**MustOpen(Path("l.ledger")).TheSplit()).salt, split.salt);
@@ -199,15 +199,15 @@ TEST_F(LedgerPartsTest, RecordsAreDividedOnceAndOnlyUnderAddRemove) {
   Ledger replace = *Ledger::Open(Path("replace"), options);
   EXPECT_EQ(replace.Split(0.2).code(), StatusCode::kUnsupported);
   Ledger whole = MustOpen(Path("whole"));
-  EXPECT_EQ(whole.Charge(Of(kJudging, Gaussian(20))).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(whole.Charge(Of(kEvaluation, Gaussian(20))).status().code(), StatusCode::kInvalidArgument);
   EXPECT_FALSE(whole.TheSplit()->has_value());
-  const ChargeRequest mixed[] = {Of(kTraining, Gaussian(20)), Of(kJudging, Gaussian(20))};
+  const ChargeRequest mixed[] = {Of(kTraining, Gaussian(20)), Of(kEvaluation, Gaussian(20))};
   EXPECT_EQ(ledger.CheckFits(mixed).code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(LedgerPartsTest, ResultsStayWithTheirCharges) {
   Ledger ledger = Divided();
-  const ChargeId id = *ledger.Charge(Of(kJudging, Gaussian(20)));
+  const ChargeId id = *ledger.Charge(Of(kEvaluation, Gaussian(20)));
   const double spent = *ledger.Spent(AtDelta());
   ASSERT_TRUE(ledger.AddResult(id, R"({"sum":3})").ok());
   EXPECT_EQ(ledger.AddResult(id + 1, "").code(), StatusCode::kInvalidArgument);
@@ -222,11 +222,11 @@ TEST_F(LedgerPartsTest, ResultsStayWithTheirCharges) {
 // charges of parts if nothing divides the records.
 TEST_F(LedgerPartsTest, ChangesInTheFile_AreNoticed) {
   const char* const kChanges[] = {
-      "UPDATE entries SET part = 'judging'",
-      "UPDATE splits SET judging_share = 0.9",
+      "UPDATE entries SET part = 'evaluation'",
+      "UPDATE splits SET evaluation_share = 0.9",
       "UPDATE results SET text = 'other'",
       "UPDATE plans SET settings = 'other'",
-      "UPDATE plans SET part = 'judging'",
+      "UPDATE plans SET part = 'evaluation'",
       "DELETE FROM splits",
       "DELETE FROM results",
       "INSERT INTO splits SELECT 9, time, 0.5, salt, chain FROM splits",
@@ -246,10 +246,10 @@ TEST_F(LedgerPartsTest, ChangesInTheFile_AreNoticed) {
     EXPECT_EQ(Ledger::Open(path, kOptions).status().code(), StatusCode::kInvalidData) << change;
   }
   LedgerParts parts;
-  EXPECT_FALSE(parts.Take(LedgerEntry{.id = 1, .seq = 1, .mechanism = Gaussian(20), .part = kJudging}).ok());
-  EXPECT_FALSE(parts.Take(LedgerPlan{.seq = 1, .mechanisms = {{Gaussian(20)}}, .part = kJudging}).ok());
-  EXPECT_TRUE(parts.Take(LedgerSplit{.seq = 1, .judging_share = 0.5, .salt = "x"}).ok());
-  EXPECT_FALSE(parts.Take(LedgerSplit{.seq = 2, .judging_share = 0.5, .salt = "x"}).ok());
+  EXPECT_FALSE(parts.Take(LedgerEntry{.id = 1, .seq = 1, .mechanism = Gaussian(20), .part = kEvaluation}).ok());
+  EXPECT_FALSE(parts.Take(LedgerPlan{.seq = 1, .mechanisms = {{Gaussian(20)}}, .part = kEvaluation}).ok());
+  EXPECT_TRUE(parts.Take(LedgerSplit{.seq = 1, .evaluation_share = 0.5, .salt = "x"}).ok());
+  EXPECT_FALSE(parts.Take(LedgerSplit{.seq = 2, .evaluation_share = 0.5, .salt = "x"}).ok());
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ double Smallest(double low, double high, const std::function<bool(double)>& hold
 }
 
 // A plan of ten releases, of which one was made, and then something unplanned.
-class Life {
+class Deployment {
  public:
-  Life(double planned_sigma, const std::optional<EpsilonDelta>& limit)
+  Deployment(double planned_sigma, const std::optional<EpsilonDelta>& limit)
       : sigma_(planned_sigma), plan_(Gaussian(planned_sigma, kPlanned)) {
     if (limit) budget_.Take(LedgerLimit{.seq = 1, .limit = *limit});
     budget_.Take(LedgerPlan{.seq = 2, .mechanisms = {{plan_}}});
@@ -85,8 +85,9 @@ double NoiseWithShare(double share, double epsilon, double delta) {
 TEST(SharesOfDelta, ThePlanAndWhatLeavesItHaveTheLimitsDeltaTogether) {
   for (const auto& [epsilon, delta] : {std::pair{1.0, 1e-6}, std::pair{8.0, 1e-5}}) {
     for (double share : {1e-9, 0.3, 0.95}) {
-      const Life life(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
-      const double plan = life.PlanDelta(epsilon), filter = life.FilterDelta(life.LeastNoise(), epsilon);
+      const Deployment deployment(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
+      const double plan = deployment.PlanDelta(epsilon),
+                   filter = deployment.FilterDelta(deployment.LeastNoise(), epsilon);
       EXPECT_LE(plan + filter, delta * kRounding) << epsilon << " " << share;
       EXPECT_GT(filter, 0.8 * (delta - plan)) << epsilon << " " << share;
     }
@@ -96,15 +97,16 @@ TEST(SharesOfDelta, ThePlanAndWhatLeavesItHaveTheLimitsDeltaTogether) {
 TEST(SharesOfDelta, AFigureBelowTheLimitIsPaidForBesidesTheLimit) {
   const double epsilon = 8, delta = 1e-6;
   for (double share : {1e-9, 0.9}) {
-    const Life life(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
-    const double promised = life.PlanDelta(epsilon) + life.FilterDelta(life.LeastNoise(), epsilon);
+    const Deployment deployment(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
+    const double promised = deployment.PlanDelta(epsilon) + deployment.FilterDelta(deployment.LeastNoise(), epsilon);
     for (double stated_at : {delta, 1.5 * delta, 4 * delta}) {
       // The whole plan is stated beside the charges outside of it: the odometer's figure shows where it is above the
       // plan's.
       for (double figure : {std::exp2(21 / 8.0), std::exp2(22 / 8.0), std::exp2(23 / 8.0)}) {
-        const double least = Smallest(0.1, 1e6, [&](double sigma) { return life.Figure(sigma, stated_at) <= figure; });
-        if (life.Figure(least, stated_at) < figure) continue;
-        EXPECT_LE(promised + life.OdometerDelta(least, figure), stated_at * kRounding) << share << " " << figure;
+        const double least =
+            Smallest(0.1, 1e6, [&](double sigma) { return deployment.Figure(sigma, stated_at) <= figure; });
+        if (deployment.Figure(least, stated_at) < figure) continue;
+        EXPECT_LE(promised + deployment.OdometerDelta(least, figure), stated_at * kRounding) << share << " " << figure;
       }
     }
   }
@@ -115,10 +117,10 @@ TEST(SharesOfDelta, WithoutALimitTheFigureIsThatOfThePlanAndOfWhatLeavesItTogeth
   const double delta = 1e-6, figure = 2;  // a budget of the odometer's
   const double planned = Smallest(
       NoiseWithShare(1.1, figure, delta), NoiseWithShare(0.3, figure, delta),
-      [&](double sigma) { return Life(sigma, std::nullopt).Figure(1e6, delta) <= figure; }, 12);
-  const Life life(planned, std::nullopt);
-  const double least = Smallest(0.1, 1e6, [&](double sigma) { return life.Figure(sigma, delta) <= figure; });
-  const double together = life.PlanDelta(figure) + life.OdometerDelta(least, figure);
+      [&](double sigma) { return Deployment(sigma, std::nullopt).Figure(1e6, delta) <= figure; }, 12);
+  const Deployment deployment(planned, std::nullopt);
+  const double least = Smallest(0.1, 1e6, [&](double sigma) { return deployment.Figure(sigma, delta) <= figure; });
+  const double together = deployment.PlanDelta(figure) + deployment.OdometerDelta(least, figure);
   EXPECT_LE(together, delta * kRounding);
   EXPECT_GT(together, 0.95 * delta);
 }

@@ -188,22 +188,22 @@ TEST(RandomStream, BitsAreBalanced) {
 
 TEST(RandomStream, UniformBelowIsUniformWhereModuloWouldNotBe) {
   auto stream = Seeded(19);
-  constexpr int kDraws = 60000;
+  constexpr int kSamples = 60000;
   // 3 * 2^62: four words for three values. Modulo would hit the lowest third twice as often; the product without
   // rejection would do so for the multiples of three.
   const uint64_t n = uint64_t{3} << 62;
   std::array<int, 3> thirds{}, residues{};
-  for (int i = 0; i < kDraws; ++i) {
+  for (int i = 0; i < kSamples; ++i) {
     const uint64_t x = stream.UniformBelow(n);
     ASSERT_LT(x, n);
     ++thirds[x >> 62];
     ++residues[x % 3];
   }
-  for (int h : thirds) EXPECT_LT(Deviations(h, kDraws, 1.0 / 3), kDeviations);
-  for (int h : residues) EXPECT_LT(Deviations(h, kDraws, 1.0 / 3), kDeviations);
+  for (int h : thirds) EXPECT_LT(Deviations(h, kSamples, 1.0 / 3), kDeviations);
+  for (int h : residues) EXPECT_LT(Deviations(h, kSamples, 1.0 / 3), kDeviations);
   std::array<int, 6> die{};
-  for (int i = 0; i < kDraws; ++i) ++die[stream.UniformBelow(6)];
-  for (int h : die) EXPECT_LT(Deviations(h, kDraws, 1.0 / 6), kDeviations);
+  for (int i = 0; i < kSamples; ++i) ++die[stream.UniformBelow(6)];
+  for (int h : die) EXPECT_LT(Deviations(h, kSamples, 1.0 / 6), kDeviations);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(stream.UniformBelow(1), 0u);
 }
 
@@ -251,9 +251,9 @@ TEST(RandomStream, BernoulliFrequencies) {
   auto stream = Seeded(31);
   for (double p : {0.0424, 0.5, 1.0 / 3, 0.999}) {
     int hits = 0;
-    constexpr int kDraws = 100000;
-    for (int i = 0; i < kDraws; ++i) hits += stream.Bernoulli(p);
-    EXPECT_LT(Deviations(hits, kDraws, p), kDeviations) << p;
+    constexpr int kSamples = 100000;
+    for (int i = 0; i < kSamples; ++i) hits += stream.Bernoulli(p);
+    EXPECT_LT(Deviations(hits, kSamples, p), kDeviations) << p;
   }
 }
 
@@ -270,18 +270,18 @@ TEST(RandomStream, BernoulliEdges) {
 
 TEST(RandomStream, NormalHasItsMoments) {
   auto stream = Seeded(41);
-  constexpr int kDraws = 200000;
+  constexpr int kSamples = 200000;
   double mean = 0, square = 0, fourth = 0;
-  for (int i = 0; i < kDraws; ++i) {
+  for (int i = 0; i < kSamples; ++i) {
     const double z = stream.Normal();
     ASSERT_TRUE(std::isfinite(z));
-    mean += z / kDraws;
-    square += z * z / kDraws;
-    fourth += z * z * z * z / kDraws;
+    mean += z / kSamples;
+    square += z * z / kSamples;
+    fourth += z * z * z * z / kSamples;
   }
-  EXPECT_LT(std::abs(mean), kDeviations / std::sqrt(kDraws));
-  EXPECT_LT(std::abs(square - 1), kDeviations * std::sqrt(2.0 / kDraws));
-  EXPECT_LT(std::abs(fourth - 3), kDeviations * std::sqrt(96.0 / kDraws));
+  EXPECT_LT(std::abs(mean), kDeviations / std::sqrt(kSamples));
+  EXPECT_LT(std::abs(square - 1), kDeviations * std::sqrt(2.0 / kSamples));
+  EXPECT_LT(std::abs(fourth - 3), kDeviations * std::sqrt(96.0 / kSamples));
 }
 
 TEST(PoissonSample, EachIndexIndependentlyWithProbabilityQ) {

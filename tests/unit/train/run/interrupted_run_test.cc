@@ -162,7 +162,7 @@ TEST_F(InterruptedRun, EndsWhereTheLimitIsReachedOnTheWay) {
 }
 
 // An anchor in memory, which a test puts ahead of the ledger.
-class KeptValue final : public privacy::LedgerAnchor {
+class CachedValue final : public privacy::LedgerAnchor {
  public:
   Result<std::optional<privacy::AnchorValue>> Read() override { return value; }
   Status Write(const privacy::AnchorValue& next) override { return value = next, OkStatus(); }
@@ -172,7 +172,7 @@ class KeptValue final : public privacy::LedgerAnchor {
 // The limit covers all steps, but the anchor refuses the next charge: a ledger that was replaced on the way must not
 // lead to a model.
 TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
-  const auto anchor = std::make_shared<KeptValue>();
+  const auto anchor = std::make_shared<CachedValue>();
   Ledger ledger = *Ledger::Open(folder_ / "anchored",
                                 {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({}), .anchor = anchor});
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(1.001 * Cost(8), kDelta)).ok());

@@ -108,7 +108,7 @@ TEST_F(JobTest, PlannedRunsShareTheGoal) {
   job.planned_runs = 3;
   std::vector<double> noise;
   for (int run = 0; run < 3; ++run) {
-    job.training.privacy.run = "night " + std::to_string(run);
+    job.training.privacy.run = "run " + std::to_string(run);
     const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
     noise.push_back(result->noise_multiplier);

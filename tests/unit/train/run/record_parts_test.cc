@@ -17,12 +17,12 @@ using privacy::Ledger;
 using privacy::PartOf;
 using privacy::RecordPart;
 
-constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining, kJudging = RecordPart::kJudging;
+constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining, kEvaluation = RecordPart::kEvaluation;
 
-privacy::LedgerSplit WithShare(double share) { return {.judging_share = share, .salt = "0123456789abcdef"}; }
+privacy::LedgerSplit WithShare(double share) { return {.evaluation_share = share, .salt = "0123456789abcdef"}; }
 
 char Letter(const privacy::LedgerSplit& split, const privacy::RecordName& name) {
-  return PartOf(split, name) == kJudging ? 'j' : 't';
+  return PartOf(split, name) == kEvaluation ? 'j' : 't';
 }
 
 // Computed by Python's hashlib from the words in record_parts.h. Another result in a later version would move records
@@ -38,17 +38,17 @@ TEST(PartOf, IsWhatItWasInEveryVersion) {
 
 TEST(PartOf, FollowsTheShareAndTheSalt) {
   constexpr int kUsers = 20000;
-  int judging = 0, moved = 0, more = 0;
+  int evaluation = 0, moved = 0, more = 0;
   for (int i = 0; i < kUsers; ++i) {
     const std::string user = "user " + std::to_string(i);
-    const bool judges = PartOf(WithShare(0.2), {.user = user}) == kJudging;
+    const bool evaluates = PartOf(WithShare(0.2), {.user = user}) == kEvaluation;
     privacy::LedgerSplit other = WithShare(0.2);
     other.salt[0] = 'x';
-    judging += judges;
-    moved += judges != (PartOf(other, {.user = user}) == kJudging);
-    more += judges && PartOf(WithShare(0.4), {.user = user}) == kTraining;
+    evaluation += evaluates;
+    moved += evaluates != (PartOf(other, {.user = user}) == kEvaluation);
+    more += evaluates && PartOf(WithShare(0.4), {.user = user}) == kTraining;
   }
-  EXPECT_NEAR(judging, 0.2 * kUsers, 300);  // five standard deviations
+  EXPECT_NEAR(evaluation, 0.2 * kUsers, 300);  // five standard deviations
   EXPECT_NEAR(moved, 2 * 0.2 * 0.8 * kUsers, 400);
   EXPECT_EQ(more, 0) << "a larger share has the records of a smaller one";
 }
@@ -70,10 +70,11 @@ TEST(SequencesOf, EveryRecordIsInOnePartWhole) {
   for (const bool days : {false, true}) {
     if (days) all.unit_begins.assign(80, 0);
     for (size_t u = 0; days && u < 80; ++u) all.unit_begins[u] = 20000 + static_cast<int64_t>(u);
-    const data::Sequences training = SequencesOf(kTraining, split, all), judging = SequencesOf(kJudging, split, all);
-    EXPECT_EQ(training.num_users() + judging.num_users(), 80u);
-    EXPECT_GT(judging.num_users(), 10u);
-    for (const data::Sequences* part : {&training, &judging}) {
+    const data::Sequences training = SequencesOf(kTraining, split, all),
+                          evaluation = SequencesOf(kEvaluation, split, all);
+    EXPECT_EQ(training.num_users() + evaluation.num_users(), 80u);
+    EXPECT_GT(evaluation.num_users(), 10u);
+    for (const data::Sequences* part : {&training, &evaluation}) {
       EXPECT_EQ(part->item_keys, all.item_keys);
       EXPECT_EQ(part->unit_begins.size(), days ? part->num_users() : 0);
       for (size_t u = 0; u < part->num_users(); ++u) {
@@ -133,7 +134,7 @@ TEST_F(PartsOfARun, ReadsAndChargesItsPartAlone) {
   EXPECT_EQ(Run(training, whole, kAll)->weights, run->weights);
   data::Sequences others = all;
   for (size_t u = 0; u < all.num_users(); ++u) {
-    if (PartOf(split, {.user = all.user_keys[u]}) != kJudging) continue;
+    if (PartOf(split, {.user = all.user_keys[u]}) != kEvaluation) continue;
     for (uint64_t i = all.offsets[u]; i < all.offsets[u + 1]; ++i) others.items[i] = 19 - others.items[i];
   }
   EXPECT_EQ(Run(others, ledger, kTraining)->weights, run->weights);

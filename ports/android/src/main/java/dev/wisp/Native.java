@@ -79,7 +79,7 @@ final class Native {
 
   static native Plan plan(PlanOptions options, Anchor anchor);
 
-  static native NightResult night(NightOptions options, Anchor anchor, Progress progress, Logger logger);
+  static native PlannedRunResult runPlanned(PlannedRunOptions options, Anchor anchor, Progress progress, Logger logger);
 
   static native Budget budget(String ledger, Anchor anchor, double delta);
 

@@ -34,7 +34,7 @@ data class PruneOptions @JvmOverloads constructor(
 }
 
 /**
- * The log of events: one SQLite file, which nights and [personalise] read. Keep it in the app's own storage. Threads
+ * The log of events: one SQLite file, which runs and [personalise] read. Keep it in the app's own storage. Threads
  * may share it: they take turns.
  */
 class EventLog private constructor(number: Long) : Closeable {

@@ -23,7 +23,7 @@ data class OpenOptions @JvmOverloads constructor(
     /** Number of threads that share one history; 0 and 1: the caller's alone. */
     val threads: Int = 0,
     /** Key/value cache in float16: half the memory, slightly different scores. */
-    val halfCache: Boolean = false,
+    val float16Cache: Boolean = false,
     /** [WispException.Code.INVALID_ARGUMENT] if [Recommender.planMemory] is more; 0: no limit. */
     val maxBytes: Long = 0
 )

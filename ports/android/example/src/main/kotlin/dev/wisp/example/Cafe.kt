@@ -3,9 +3,9 @@ package dev.wisp.example
 import android.content.res.AssetManager
 import dev.wisp.Anchor
 import dev.wisp.EventLog
-import dev.wisp.Life
-import dev.wisp.NightOptions
-import dev.wisp.NightResult
+import dev.wisp.Deployment
+import dev.wisp.PlannedRunOptions
+import dev.wisp.PlannedRunResult
 import dev.wisp.OpenOptions
 import dev.wisp.PlanOptions
 import dev.wisp.PrivacyUnit
@@ -17,7 +17,7 @@ import dev.wisp.open
 import java.io.File
 
 /**
- * The app's use of wisp: it keeps a log, plans a year on the first night, runs one night of the plan when the device
+ * The app's use of wisp: it keeps a log, plans a year on the first run, runs one run of the plan when the device
  * charges, and recommends with the served model. All files lie in `folder`, the app's own.
  *
  * A device belongs to one person, so a record is a day: each day is protected, not the person as a whole
@@ -43,12 +43,12 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     private fun open(): Recommender = if (served.exists()) Recommender.open(served) else Recommender.open(unpacked())
 
     /**
-     * Runs one night. The first call makes the plan, later ones find it. Cancelling stops a night; the next one
+     * Runs one run. The first call makes the plan, later ones find it. Cancelling stops a run; the next one
      * resumes.
      */
-    suspend fun night(onProgress: (Progress) -> Unit = {}): NightResult {
+    suspend fun runPlanned(onProgress: (Progress) -> Unit = {}): PlannedRunResult {
         val model = unpacked().path
-        Life.plan(
+        Deployment.plan(
             PlanOptions(
                 model = model,
                 ledger = ledger.path,
@@ -63,13 +63,13 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
             anchor
         )
         EventLog.open(log).close() // creates the file if nothing was ordered yet
-        return Life.night(NightOptions(model, log.path, served.path, ledger.path), anchor, onProgress = onProgress)
+        return Deployment.runPlanned(PlannedRunOptions(model, log.path, served.path, ledger.path), anchor, onProgress = onProgress)
     }
 
-    /** The cost of all nights so far, in words. */
-    fun statement(): String = Life.statement(ledger.path, DELTA, anchor)
+    /** The cost of all runs so far, in words. */
+    fun statement(): String = Deployment.statement(ledger.path, DELTA, anchor)
 
-    /** Nights read the base from a copy of the asset, which is renewed when an update brings another base. */
+    /** Runs read the base from a copy of the asset, which is renewed when an update brings another base. */
     private fun unpacked(): File = synchronized(unpacking) {
         if (!isCurrent) {
             val shipped = Recommender.open(assets, base.name, QUICK).use { it.info.contentHash }
@@ -101,7 +101,7 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
                     it.fd.sync()
                 }
             }
-            if (hasBase) Life.rebase(base.path, next.path, served.path)
+            if (hasBase) Deployment.rebase(base.path, next.path, served.path)
             check(next.renameTo(base)) { "'$next' cannot be renamed to '$base'" }
         } finally {
             next.delete()
@@ -113,7 +113,7 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
         val QUICK = OpenOptions(verify = false)
         const val DELTA = 1e-6
 
-        /** The app creates several objects of this class, and a night may begin while a list is computed. */
+        /** The app creates several objects of this class, and a run may begin while a list is computed. */
         val unpacking = Any()
     }
 }

@@ -11,7 +11,7 @@ import kotlinx.coroutines.Job
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.withContext
 
-/** A list of what the guest may like. A touch orders an item and updates the list. Nights learn from the orders. */
+/** A list of what the guest may like. A touch orders an item and updates the list. Runs learn from the orders. */
 class MainActivity : Activity() {
     private val job = Job()
     private val scope = CoroutineScope(Dispatchers.Main + job)
@@ -21,7 +21,7 @@ class MainActivity : Activity() {
         super.onCreate(state)
         val view = ListView(this)
         setContentView(view)
-        NightWorker.schedule(this)
+        PlannedRunWorker.schedule(this)
         view.setOnItemClickListener { _, _, place, _ -> show(view, shown[place].key) }
         show(view, null)
     }

@@ -11,10 +11,10 @@ import dev.wisp.KeyStoreAnchor
 import dev.wisp.WispException
 import java.util.concurrent.TimeUnit
 
-/** Runs one night of the plan, once a day, while the device charges and is idle. Android stops it when that ends. */
-class NightWorker(context: Context, parameters: WorkerParameters) : CoroutineWorker(context, parameters) {
+/** Runs one run of the plan, once a day, while the device charges and is idle. Android stops it when that ends. */
+class PlannedRunWorker(context: Context, parameters: WorkerParameters) : CoroutineWorker(context, parameters) {
     override suspend fun doWork(): Result = try {
-        cafe(applicationContext).night()
+        cafe(applicationContext).runPlanned()
         Result.success()
     } catch (refused: WispException) {
         // An error of the disk may be gone tomorrow. A refused plan, budget or file stays refused, so the failure must
@@ -25,9 +25,9 @@ class NightWorker(context: Context, parameters: WorkerParameters) : CoroutineWor
     companion object {
         fun schedule(context: Context) {
             val quiet = Constraints.Builder().setRequiresCharging(true).setRequiresDeviceIdle(true).build()
-            val nightly = PeriodicWorkRequest.Builder(NightWorker::class.java, 1, TimeUnit.DAYS)
+            val nightly = PeriodicWorkRequest.Builder(PlannedRunWorker::class.java, 1, TimeUnit.DAYS)
             WorkManager.getInstance(context).enqueueUniquePeriodicWork(
-                "wisp night", ExistingPeriodicWorkPolicy.KEEP, nightly.setConstraints(quiet).build()
+                "wisp run", ExistingPeriodicWorkPolicy.KEEP, nightly.setConstraints(quiet).build()
             )
         }
     }

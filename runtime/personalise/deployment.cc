@@ -1,0 +1,481 @@
+#include "runtime/personalise/deployment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "runtime/core/text.h"
+#include "runtime/personalise/named_numbers.h"
+#include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/json.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/noise_goal.h"
+
+namespace wisp {
+namespace {
+
+using privacy::ChargeRequest;
+using privacy::EpsilonDelta;
+using privacy::Mechanism;
+
+constexpr uint64_t kMostSteps = 1'000'000'000;
+// Charges per run: a killed run has paid for at most this share of its steps without taking them. Each charge is a row
+// of the ledger.
+constexpr uint64_t kChargesOfRun = 4;
+// The integer grid of the noise costs more with more released coordinates, and a catalogue grows. So the plan is made
+// for this many times today's items. At epsilon 4 and 100,000 coordinates that costs a millionth.
+constexpr uint32_t kCatalogueGrowth = 16;
+// Training's share of the limit's delta; a twentieth is kept back. That costs a quarter of a percent of noise, and lets
+// a changed plan through the filter in the first half of a plan's time (docs/personalise.md).
+constexpr double kShareOfDelta = 0.95;
+
+// Calls `field` with the name and the value of each field, in the order of the text.
+template <class Settings, class Use>
+void ForEachSetting(Settings& s, const Use& field) {
+  field("num_records_public", s.num_records_public);
+  field("epsilon", s.epsilon);
+  field("delta", s.delta);
+  field("runs", s.runs);
+  field("steps_per_run", s.steps_per_run);
+  field("expected_batch", s.expected_batch);
+  field("clipping_norm", s.clipping_norm);
+  field("training_noise", s.training_noise);
+  field("evaluations", s.evaluations);
+  field("evaluation_share", s.evaluation_share);
+  field("evaluation_noise", s.evaluation_noise);
+  field("evaluates_locally", s.evaluates_locally);
+  field("gain_scale", s.gain_scale);
+  field("error", s.error);
+  field("decay", s.decay);
+  field("num_targets", s.num_targets);
+  field("learning_rate", s.learning_rate);
+  field("averaging", s.averaging);
+  field("num_negatives", s.num_negatives);
+  field("shrinks_rows", s.shrinks_rows);
+  field("steps_in_all", s.steps_in_all);
+  field("evaluations_before", s.evaluations_before);
+  field("allow_seen", s.allow_seen);
+  field("trains_until", s.trains_until);
+  field("num_records_at_start", s.num_records_at_start);
+}
+
+// The measure of evaluation, and the end of the text.
+constexpr char kMeasure[] = " measure=ndcg@10";
+
+}  // namespace
+
+Architecture Grown(Architecture a) {
+  a.num_items = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{kCatalogueGrowth} * a.num_items, INT32_MAX));
+  return a;
+}
+
+Status CheckSettings(const DeploymentSettings& s) {
+  if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");
+  if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
+    return InvalidArgument("a plan has ", Counted(s.runs, "run"), " of ", Counted(s.steps_per_run, "step"),
+                           ", allowed are 1 of each, up to ", kMostSteps, " steps in all");
+  if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
+  if (s.allow_seen > 1) return InvalidArgument("allow_seen is ", s.allow_seen, ", allowed are 0 and 1");
+  if (s.evaluates_locally > 1)
+    return InvalidArgument("evaluates_locally is ", s.evaluates_locally, ", allowed are 0 and 1");
+  if (!(s.learning_rate > 0 && s.learning_rate <= 1))
+    return InvalidArgument("the learning rate is ", privacy::DoubleText(s.learning_rate),
+                           ", allowed is above 0 and up to 1");
+  if (s.steps_in_all > kMostSteps)
+    return InvalidArgument("steps_in_all is ", s.steps_in_all, ", allowed are up to ", kMostSteps);
+  if (s.num_records_at_start > s.num_records_public)
+    return InvalidArgument("the public number of records at the start is ", s.num_records_at_start,
+                           ", allowed are up to ", s.num_records_public, ", the public number of records");
+  if (s.evaluations_before > s.evaluations)
+    return InvalidArgument("evaluations_before is ", s.evaluations_before, ", the plan has ", s.evaluations);
+  if (s.trains_until < 0 || s.trains_until > data::kLatestSecond)
+    return InvalidArgument("trains_until is ", s.trains_until, ", allowed are seconds since 1970 up to ",
+                           data::kLatestSecond, ", and 0");
+  if (s.evaluations == 0) return OkStatus();
+  if (!(s.evaluation_share > 0 && s.evaluation_share < 1))
+    return InvalidArgument("the share of evaluation records is ", privacy::DoubleText(s.evaluation_share),
+                           ", allowed is above 0 and below 1");
+  return Validate(s.rule());
+}
+
+Status CheckBaseOfPlan(const DeploymentSettings& settings, const ModelFile& base, const privacy::Ledger& ledger) {
+  const bool allows = base.lists().allow_seen;
+  if (allows == (settings.allow_seen != 0)) return OkStatus();
+  return InvalidArgument(base.name(), ": its lists may ", allows ? "" : "not ",
+                         "hold items of the history (allow_seen), and the plan of "
+                         "ledger '",
+                         ledger.path(), "' was made for a base whose lists may", allows ? " not" : "",
+                         ": change what is left of the plan with this base (`wisp_plan_change`); where nothing was "
+                         "charged yet, make it anew (`replace`)");
+}
+
+namespace {
+
+// The smallest noise with which all evaluations keep the goal, including the cost of the grid.
+Result<double> EvaluationNoise(const DeploymentSettings& s) {
+  double slack = 1e-9;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    WISP_ASSIGN_OR_RETURN(const EpsilonDelta target,
+                          EpsilonDelta::Create(s.epsilon - 2.2 * slack, s.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
+    WISP_ASSIGN_OR_RETURN(
+        const privacy::Calibration noise,
+        privacy::CalibrateNoise({.target = target, .sampling_probability = 1, .steps = s.evaluations}));
+    WISP_ASSIGN_OR_RETURN(const ChargeRequest charge,
+                          EvaluationCharge({.noise_multiplier = noise.noise_multiplier}, s.evaluations));
+    if (charge.loss_slack <= slack) return noise.noise_multiplier;
+    slack = 1.1 * charge.loss_slack;
+  }
+  return PrivacyRefused("epsilon ", privacy::DoubleText(s.epsilon),
+                        " cannot be met: the grid of evaluation alone costs ", privacy::DoubleText(slack));
+}
+
+}  // namespace
+
+uint32_t DeploymentSettings::num_evaluation_public() const {
+  return evaluations == 0 ? 0 : std::max(1u, static_cast<uint32_t>(std::lround(num_records_public * evaluation_share)));
+}
+uint32_t DeploymentSettings::num_training_public() const {
+  return std::max(1u, num_records_public - std::min(num_records_public, num_evaluation_public()));
+}
+
+namespace {
+
+// The share of all records that is there at the start.
+double ShareAtStart(const DeploymentSettings& s) {
+  return s.num_records_at_start == 0 ? 1.0 : static_cast<double>(s.num_records_at_start) / s.num_records_public;
+}
+
+// Steps that the first `runs` runs take: in proportion to the sum of the records present in each.
+uint64_t StepsUpTo(const DeploymentSettings& s, uint64_t runs) {
+  const double start = ShareAtStart(s), x = static_cast<double>(runs) / s.runs;
+  const double share = (2 * start * x + (1 - start) * x * x) / (1 + start);
+  return static_cast<uint64_t>(std::llround(share * static_cast<double>(s.num_steps())));
+}
+
+// Sets the steps of the next run and the number of runs that are left. A run leaves no trace but its steps, so if it
+// was cut short, the next one first takes the rest of it.
+void ShareSteps(const DeploymentSettings& s, DeploymentLeft& left) {
+  left.runs = (left.steps + s.steps_per_run - 1) / s.steps_per_run;
+  left.steps_of_next = std::min(s.steps_per_run, left.steps);
+  if (s.num_records_at_start == 0 || left.steps == 0) return;
+  const uint64_t taken = s.num_steps() - std::min(s.num_steps(), left.steps);
+  uint64_t planned_run = 0, after = s.runs;  // run: the first run that ends with more steps than were taken
+  while (after - planned_run > 1) {
+    const uint64_t middle = planned_run + (after - planned_run) / 2;
+    (StepsUpTo(s, middle) > taken ? after : planned_run) = middle;
+  }
+  left.runs = s.runs - planned_run;
+  left.steps_of_next = std::clamp<uint64_t>(StepsUpTo(s, planned_run + 1) - taken, 1, left.steps);
+}
+
+}  // namespace
+
+double DeploymentSettings::share_present() const {
+  const double start = ShareAtStart(*this);
+  return 2.0 / 3 * (1 + start + start * start) / (1 + start);
+}
+
+TrainingOptions TrainingOf(const DeploymentSettings& s) {
+  TrainingOptions o;
+  o.method = Method::kPhantom;
+  o.sampling = Sampling::kPoisson;
+  o.num_steps = s.num_steps();
+  o.expected_batch = s.expected_batch;
+  o.num_records_public = s.num_training_public();
+  o.optimizer.learning_rate = static_cast<float>(s.learning_rate);
+  o.ema_decay = static_cast<float>(s.averaging);
+  o.num_negatives = s.num_negatives;
+  o.privacy.noise_multiplier = s.training_noise;
+  o.privacy.clipping_norm = s.clipping_norm;
+  o.privacy.part = s.training_part();
+  o.privacy.steps_per_charge = static_cast<uint32_t>((s.steps_per_run + kChargesOfRun - 1) / kChargesOfRun);
+  return o;
+}
+
+std::string ToText(const DeploymentSettings& settings) {
+  std::string text;
+  ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
+  return text + kMeasure;
+}
+
+Result<DeploymentSettings> ParseDeploymentSettings(const std::string& text) {
+  DeploymentSettings settings;
+  std::string_view rest = text;
+  bool read = true;
+  ForEachSetting(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
+  if (!read || rest != std::string_view(kMeasure).substr(1) || !CheckSettings(settings).ok())
+    return InvalidData("the settings of a plan are '", OneLine(text), "', which this version cannot read");
+  return settings;
+}
+
+Result<Deployment> CalibrateDeployment(const Architecture& architecture, const DeploymentSettings& settings) {
+  WISP_RETURN_IF_ERROR(CheckSettings(settings));
+  const PrivacyGoal goal = {.epsilon = settings.epsilon, .noise_multiplier = {}, .delta = settings.delta};
+  WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, settings.num_records_public));
+  Deployment deployment{.settings = settings};
+  DeploymentSettings& s = deployment.settings;
+  TrainingOptions options = TrainingOf(s);
+  const Architecture grown = Grown(architecture);
+  const PrivacyGoal of_training = {
+      .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kShareOfDelta * settings.delta};
+  WISP_RETURN_IF_ERROR(FillInNoise(grown, of_training, {}, options));
+  s.training_noise = options.privacy.noise_multiplier;
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(grown, options));
+  WISP_ASSIGN_OR_RETURN(deployment.training, plan.ChargesTogether(options.num_steps));
+  if (s.evaluations == 0 || s.evaluates_locally != 0) return deployment;
+  WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
+  WISP_ASSIGN_OR_RETURN(const ChargeRequest evaluation,
+                        EvaluationCharge({.noise_multiplier = s.evaluation_noise}, s.evaluations));
+  deployment.evaluation.push_back(evaluation);
+  return deployment;
+}
+
+namespace {
+
+using Plans = std::vector<privacy::LedgerPlan>;
+
+// Drops earlier plans for parts of the records that this plan leaves alone, such as those of another evaluation.
+void DropPlansBut(const Plans& plans, const Deployment& deployment, const std::string& run,
+                  privacy::LedgerSetup& setup) {
+  using privacy::RecordPart;
+  for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kEvaluation}) {
+    const bool is_kept = part == deployment.settings.training_part() ||
+                         (part == RecordPart::kEvaluation && !deployment.evaluation.empty());
+    const auto last = std::find_if(plans.rbegin(), plans.rend(), [&](const auto& plan) { return plan.part == part; });
+    if (!is_kept && last != plans.rend() && !last->mechanisms.empty())
+      setup.plans.push_back({.run = run, .purpose = "no plan", .part = part});
+  }
+}
+
+// True if the new plan may set the limit: the ledger has no limit, or has that of the plan which this one replaces. A
+// limit that somebody set stays.
+bool LimitFollowsPlan(const std::optional<EpsilonDelta>& limit, const std::optional<DeploymentSettings>& earlier) {
+  return !limit || (earlier && limit->epsilon() == earlier->epsilon && limit->delta() == earlier->delta);
+}
+
+}  // namespace
+
+Status WriteDeployment(privacy::Ledger& ledger, const Deployment& deployment, const std::string& run,
+                       std::optional<uint64_t> newest_row) {
+  const DeploymentSettings& s = deployment.settings;
+  if (!newest_row) {
+    WISP_ASSIGN_OR_RETURN(newest_row, ledger.NewestRow());
+  }
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  if (!entries.empty())
+    return PrivacyRefused(
+        "ledger '", ledger.path(),
+        "' has charges: a plan for a deployment is made before the first of them, or it would promise nothing");
+  WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
+  WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
+  WISP_ASSIGN_OR_RETURN(const auto earlier, SettingsOf(ledger));
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  privacy::LedgerSetup setup{.newest_row = newest_row};
+  if (LimitFollowsPlan(there, earlier)) setup.limit = limit;
+  DropPlansBut(plans, deployment, run, setup);
+  const privacy::RecordPart trains = s.training_part();
+  if (s.evaluations > 0) setup.evaluation_share = s.evaluation_share;
+  if (!deployment.evaluation.empty())
+    setup.plans.push_back({.run = run,
+                           .purpose = "evaluation of a deployment",
+                           .part = privacy::RecordPart::kEvaluation,
+                           .charges = deployment.evaluation});
+  setup.plans.push_back({.run = run,
+                         .purpose = "training of a deployment",
+                         .part = trains,
+                         .charges = deployment.training,
+                         .settings = ToText(s)});
+  return ledger.SetUp(setup);
+}
+
+Result<std::optional<DeploymentSettings>> SettingsOf(const privacy::Ledger& ledger) {
+  return SettingsBefore(ledger, std::numeric_limits<uint64_t>::max());
+}
+
+Result<DeploymentSettings> RequireSettings(const privacy::Ledger& ledger) {
+  WISP_ASSIGN_OR_RETURN(const std::optional<DeploymentSettings> settings, SettingsOf(ledger));
+  if (settings) return *settings;
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  const std::string who = "ledger '" + ledger.path();
+  if (entries.empty())
+    return PrivacyRefused(who, "' has no plan for a deployment: make one before its first charge (`wisp_plan_make`)");
+  return PrivacyRefused(
+      who,
+      "' has no plan for a deployment, and was charged: a plan would promise nothing any more. A deployment begins "
+      "with a log and a ledger of its own");
+}
+
+Result<std::optional<DeploymentSettings>> SettingsBefore(const privacy::Ledger& ledger, uint64_t seq) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+  for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
+    if (plan->settings.empty() || plan->seq >= seq) continue;
+    WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, ParseDeploymentSettings(plan->settings));
+    return std::optional(settings);
+  }
+  return std::optional<DeploymentSettings>();
+}
+
+namespace {
+
+using Entries = std::vector<privacy::LedgerEntry>;
+
+bool PlanTrains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
+
+// The training plan that pays for the steps of the plan in force: the first of the latest training plans that differ
+// only in the number of steps. Of plans written before the first charge it is the last, which replaced the others. Null
+// if no plan trains.
+const privacy::LedgerPlan* PayingPlan(const Plans& plans, const Entries& entries) {
+  const uint64_t first_charge = entries.empty() ? std::numeric_limits<uint64_t>::max() : entries.front().seq;
+  const privacy::LedgerPlan* paying = nullptr;
+  for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
+    if (!PlanTrains(*plan)) continue;
+    if (paying && !paying->mechanisms.front().mechanism.DiffersInStepsOnly(plan->mechanisms.front().mechanism)) break;
+    paying = &*plan;
+    if (plan->seq < first_charge) break;
+  }
+  return paying;
+}
+
+uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entries& entries) {
+  const Mechanism& planned = plan.mechanisms.front().mechanism;
+  uint64_t left = planned.steps();
+  for (const privacy::LedgerEntry& e : entries) {
+    const bool counts = by_filter ? e.seq > plan.seq && e.part == plan.part : e.plan == plan.seq;
+    if (counts && e.mechanism.DiffersInStepsOnly(planned)) left -= std::min(left, e.mechanism.steps());
+  }
+  return left;
+}
+
+// The last plan for evaluation; null without evaluation, or if evaluation is not charged.
+const privacy::LedgerPlan* EvaluationPlan(const Plans& plans) {
+  const privacy::LedgerPlan* evaluation = nullptr;
+  for (const privacy::LedgerPlan& plan : plans) {
+    if (!PlanTrains(plan) && plan.part == privacy::RecordPart::kEvaluation) evaluation = &plan;
+  }
+  if (evaluation && evaluation->mechanisms.empty()) return nullptr;
+  return evaluation;
+}
+
+// Adds the charges for so many steps of a plan.
+Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<ChargeRequest>& reserved) {
+  if (steps == 0) return OkStatus();
+  const privacy::PlannedMechanism& all = plan.mechanisms.front();
+  const double share = static_cast<double>(steps) / static_cast<double>(all.mechanism.steps());
+  WISP_ASSIGN_OR_RETURN(const Mechanism some, all.mechanism.WithSteps(steps));
+  reserved.push_back({.mechanism = some,
+                      .run = plan.run,
+                      .purpose = plan.purpose,
+                      .loss_slack = share * all.loss_slack,
+                      .part = plan.part});
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<DeploymentLeft> LeftOf(const privacy::Ledger& ledger, const DeploymentSettings& s) {
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  DeploymentLeft left;
+  std::vector<ChargeRequest> reserved;
+  if (const privacy::LedgerPlan* training = PayingPlan(plans, entries)) {
+    left.by_filter = !entries.empty() && training->seq > entries.front().seq;
+    left.steps = StepsLeft(*training, left.by_filter, entries);
+    WISP_RETURN_IF_ERROR(Reserve(*training, left.steps, reserved));
+  }
+  if (const privacy::LedgerPlan* evaluation = EvaluationPlan(plans)) {
+    left.evaluations = StepsLeft(*evaluation, false, entries);
+    WISP_RETURN_IF_ERROR(Reserve(*evaluation, left.evaluations, reserved));
+  }
+  ShareSteps(s, left);
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
+  if (!limit) return left;
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(limit->delta()));
+  WISP_ASSIGN_OR_RETURN(const double at_the_end, ledger.SpentAfter(reserved, delta));
+  left.epsilon = std::max(0.0, limit->epsilon() - at_the_end);
+  return left;
+}
+
+Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  uint64_t steps = 0;
+  for (const privacy::LedgerEntry& e : entries) {
+    const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
+      return PlanTrains(plan) && plan.part == e.part &&
+             plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
+    });
+    steps += trained ? e.mechanism.steps() : 0;
+  }
+  return steps;
+}
+
+namespace {
+
+// Parses "2026-05-01T12:00:00.000000Z" as seconds since 1970, rounded up, so that a charge is never later than the
+// result.
+std::optional<int64_t> SecondOf(const std::string& utc) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+  const auto number = [&](size_t at, size_t digits, int& value) {
+    if (at + digits > utc.size()) return false;
+    const auto [end, error] = std::from_chars(utc.data() + at, utc.data() + at + digits, value);
+    return error == std::errc() && end == utc.data() + at + digits;
+  };
+  if (!number(0, 4, year) || !number(5, 2, month) || !number(8, 2, day) || !number(11, 2, hour) ||
+      !number(14, 2, minute) || !number(17, 2, second))
+    return std::nullopt;
+  const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day)));
+  if (!date.ok()) return std::nullopt;
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((days * 24 + hour) * 60 + minute) * 60 + second + 1;
+}
+
+}  // namespace
+
+Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSettings& settings, int64_t now) {
+  if (settings.evaluations == 0) return data::kLatestSecond;
+  if (settings.trains_until > 0) return settings.trains_until;
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  // The share of an evaluation that each charge brought nearer, by the plan then in force: no later plan moves it back.
+  double due = 0;
+  std::optional<int64_t> newest, until;
+  std::optional<DeploymentSettings> then;
+  auto plan = plans.begin();
+  for (const privacy::LedgerEntry& e : entries) {
+    for (; plan != plans.end() && plan->seq < e.seq; ++plan) {
+      if (!PlanTrains(*plan)) continue;
+      WISP_ASSIGN_OR_RETURN(then, ParseDeploymentSettings(plan->settings));
+    }
+    if (e.part == privacy::RecordPart::kEvaluation || !then || then->evaluations == 0) continue;
+    const std::optional<int64_t> second = SecondOf(e.time_utc);
+    if (!second)
+      return InvalidData(ledger.path(), ": the time of a charge is '", OneLine(e.time_utc),
+                         "', which is not a valid time");
+    newest = std::max(newest.value_or(*second), *second);
+    const double evaluations = then->evaluations - std::min(then->evaluations, then->evaluations_before);
+    const double before = std::floor(due);
+    due += static_cast<double>(e.mechanism.steps()) * evaluations / static_cast<double>(then->num_steps());
+    if (std::floor(due + 1e-9) > before) until = newest;
+  }
+  return until ? *until : newest.value_or(now);
+}
+
+Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const DeploymentSettings& settings,
+                                     const DeploymentLeft& left, const Architecture& architecture, uint64_t most) {
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, TrainingOf(settings)));
+  if (left.by_filter) return ledger.StepsThatFit(most, [&](uint64_t steps) { return plan.ChargesTogether(steps); }, {});
+  uint64_t covered = 0;
+  for (uint64_t too_many = most + 1; covered + 1 < too_many;) {
+    const uint64_t middle = covered + (too_many - covered) / 2;
+    WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, plan.ChargesTogether(middle));
+    WISP_ASSIGN_OR_RETURN(const bool fits, ledger.Covers(charges));
+    (fits ? covered : too_many) = middle;
+  }
+  return covered;
+}
+
+}  // namespace wisp

@@ -1,0 +1,245 @@
+#include "runtime/personalise/evaluate_candidate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "runtime/layers/model_view.h"
+#include "runtime/layers/packed_weights.h"
+#include "runtime/privacy/json.h"
+#include "runtime/privacy/noise/discrete_gaussian.h"
+#include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/run/evaluate.h"
+#include "runtime/train/run/parts.h"
+
+namespace wisp {
+namespace {
+
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+constexpr double kMostEvaluationNoise = 1e6;
+
+// Computes one model's gains with one worker's buffers.
+class Reader {
+ public:
+  Reader(const ModelView& graph, const Weights& weights, const ModelLists& lists)
+      : graph_(graph),
+        lists_(lists),
+        buffers_(graph.AllocateForInference()),
+        cache_(graph.AllocateCache(CacheBlocks::kAll)),
+        context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
+        scores_(graph.architecture().num_items),
+        list_(graph.architecture().num_items, lists) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // The NDCG of the list that is shown after `history` if `target` is the relevant item. The previous call had a
+  // history that this one begins with, unless `fresh`.
+  double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
+    const size_t most = graph_.architecture().max_length;
+    const std::span<const int32_t> known = HistoryWindow(history, lists_.untrained, most, room_);
+    if (known.empty()) return Ndcg(list_.PositionOf(target, GetColdStartScores(), history));
+    // True if the model reads all known items of the history, so that what was read before is its beginning.
+    const bool is_whole =
+        known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
+    const bool keeps = !fresh && is_whole && read_ < known.size() && graph_.KeepsKeys(read_, known.size());
+    context_.past = keeps ? read_ : 0;
+    graph_.Score(context_, known, scores_.data());
+    read_ = is_whole ? known.size() : 0;
+    return Ndcg(list_.PositionOf(target, scores_, history));
+  }
+
+ private:
+  std::span<const float> GetColdStartScores() {
+    read_ = 0;
+    if (!popular_.empty()) return popular_;
+    popular_.resize(scores_.size());
+    graph_.ScoreColdStart(context_, lists_, popular_.data(), popular_.data());
+    return popular_;
+  }
+
+  const ModelView& graph_;
+  const ModelLists lists_;
+  std::vector<int32_t> room_;
+  Buffers buffers_;
+  KeyValueCache cache_;
+  RecordContext context_;
+  std::vector<float> scores_, popular_;  // popular_ is empty until it is needed
+  ServedList list_;
+  size_t read_ = 0;  // number of items of the newest history in the key/value cache
+};
+
+// The newest events by which a record may be evaluated, at most num_targets. The first event has no history and is
+// never one of them.
+std::vector<size_t> TargetsOf(std::span<const int32_t> record, std::span<const int64_t> times,
+                              const EvaluationOptions& o) {
+  std::vector<size_t> targets;
+  for (size_t t = record.size(); t-- > 1 && targets.size() < o.num_targets;) {
+    if (!o.after || (!times.empty() && o.after->IsBefore(times[t]))) targets.push_back(t);
+  }
+  std::reverse(targets.begin(), targets.end());
+  return targets;
+}
+
+// 0 if no event may be evaluated.
+double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, std::span<const size_t> targets) {
+  if (targets.empty()) return 0;
+  double sum = 0;
+  for (const size_t t : targets) {
+    const bool fresh = t == targets.front();
+    sum += candidate.Value(record.first(t), record[t], fresh) - base.Value(record.first(t), record[t], fresh);
+  }
+  return sum / static_cast<double>(targets.size());
+}
+
+uint64_t NoiseInSteps(double noise_multiplier) {
+  return static_cast<uint64_t>(std::ceil(noise_multiplier * EvaluationNorm()));
+}
+
+Evaluation FromSums(std::span<const int64_t, 2> sums, double noise_multiplier, const EvaluationOptions& o) {
+  return {.gains = static_cast<double>(sums[0]) / kEvaluationSteps,
+          .squares = static_cast<double>(sums[1]) / (kSquareWeight * kEvaluationSteps),
+          .noise_multiplier = noise_multiplier,
+          .base = o.base,
+          .candidate = o.candidate,
+          .line = o.line};
+}
+
+Status Check(const EvaluationOptions& o) {
+  if (o.ledger == nullptr)
+    return PrivacyRefused("evaluation needs a ledger: without one the budget spent would be forgotten");
+  if (!(o.gain_scale > 0 && std::isfinite(o.gain_scale)))
+    return InvalidArgument("the gain that counts as 1 is ", privacy::DoubleText(o.gain_scale), ", allowed is above 0");
+  if (o.num_targets == 0) return InvalidArgument("a record is evaluated by 0 events, allowed are 1 and more");
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
+  return OkStatus();
+}
+
+Status CheckNoise(const EvaluationOptions& o) {
+  if (o.noise_multiplier > 0 && o.noise_multiplier <= kMostEvaluationNoise) return OkStatus();
+  return InvalidArgument("the noise of evaluation is ", privacy::DoubleText(o.noise_multiplier),
+                         ", allowed is above 0, up to ", kMostEvaluationNoise);
+}
+
+}  // namespace
+
+double EvaluationNorm() { return std::ceil(static_cast<double>(kEvaluationSteps) * RecordNorm()); }
+
+GainOnGrid OnGrid(double mean_gain, double gain_scale) {
+  const double ratio = mean_gain / gain_scale;
+  if (!std::isfinite(ratio)) return {};
+  const double gain = std::clamp(ratio, -1.0, 1.0);
+  // Rounds towards zero, so that rounding never makes the record longer than EvaluationNorm.
+  return {.gain = static_cast<int64_t>(gain * kEvaluationSteps),
+          .square = static_cast<int64_t>(kSquareWeight * gain * gain * kEvaluationSteps)};
+}
+
+Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& o, uint64_t num_evaluations) {
+  WISP_ASSIGN_OR_RETURN(
+      const privacy::Mechanism mechanism,
+      privacy::Mechanism::Gaussian({.noise_multiplier = o.noise_multiplier, .count = num_evaluations}));
+  return privacy::ChargeRequest{
+      .mechanism = mechanism,
+      .run = o.run,
+      .purpose = "evaluation",
+      .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
+      .loss_slack = privacy::DiscretisationLoss(
+          {.sigma_in_steps = NoiseInSteps(o.noise_multiplier), .num_coordinates = 2, .num_steps = num_evaluations}),
+      .part = privacy::RecordPart::kEvaluation};
+}
+
+std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
+                              const ParameterSource& candidate, const data::Sequences& held_out,
+                              const EvaluationOptions& o) {
+  // Each model is evaluated as it is served; their tables may have different types.
+  const auto graph_of = [&](const ParameterSource& source) {
+    return MakeModelView(
+        architecture, kernels::Device(kernels::BestOps()),
+        {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, source)});
+  };
+  const std::unique_ptr<const ModelView> base_graph = graph_of(base), candidate_graph = graph_of(candidate);
+  const PackedWeights of_base(*base_graph, base), of_candidate(*candidate_graph, candidate);
+  std::vector<GainOnGrid> gains(held_out.num_users());
+  Workers workers(o.num_threads, o.executor);
+  workers.Run([&](size_t worker) {
+    Reader reads_base(*base_graph, of_base.view(), o.lists_of_base),
+        reads_candidate(*candidate_graph, of_candidate.view(), o.lists_of_candidate);
+    for (size_t u = worker; u < held_out.num_users(); u += workers.size()) {
+      const std::span<const int32_t> record = held_out.User(u);
+      const std::vector<size_t> targets = TargetsOf(record, held_out.TimesOf(u), o);
+      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, targets), o.gain_scale);
+    }
+  });
+  return gains;
+}
+
+namespace {
+
+Result<data::Sequences> EvaluationRecords(const data::Sequences& held_out, const EvaluationOptions& o) {
+  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
+  if (!split)
+    return PrivacyRefused("ledger '", o.ledger->path(), "' does not divide its records: none of them evaluate");
+  return SequencesOf(privacy::RecordPart::kEvaluation, *split, held_out);
+}
+
+// Sums over the evaluation records only.
+Result<std::array<int64_t, 2>> SumsOfGains(const Architecture& architecture, const ParameterSource& base,
+                                           const ParameterSource& candidate, const data::Sequences& held_out,
+                                           const EvaluationOptions& o) {
+  WISP_ASSIGN_OR_RETURN(const data::Sequences own, EvaluationRecords(held_out, o));
+  std::array<int64_t, 2> sums = {0, 0};
+  for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
+    sums[0] += g.gain;
+    sums[1] += g.square;
+  }
+  return sums;
+}
+
+Status CheckModels(const Architecture& architecture, const data::Sequences& held_out) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  if (held_out.item_keys.size() == architecture.num_items) return OkStatus();
+  return InvalidArgument("the evaluation records are of ", held_out.item_keys.size(), " items, the models of ",
+                         architecture.num_items);
+}
+
+}  // namespace
+
+Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const ParameterSource& base,
+                                     const ParameterSource& candidate, const data::Sequences& held_out,
+                                     const EvaluationOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_RETURN_IF_ERROR(CheckNoise(o));
+  WISP_RETURN_IF_ERROR(CheckModels(architecture, held_out));
+  RandomStream noise = RandomStream::Reproducible(o.reproducible_seed.value_or(0), StreamPurpose::kNoise);
+  if (!o.reproducible_seed) {
+    WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
+  }
+  WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge, EvaluationCharge(o));
+  WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));
+  WISP_ASSIGN_OR_RETURN(auto sums, SumsOfGains(architecture, base, candidate, held_out, o));
+  privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);
+  const Evaluation evaluation = FromSums(sums, o.noise_multiplier, o);
+  WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(evaluation)));
+  WISP_RETURN_IF_ERROR(o.ledger->MarkReleased(id));
+  return evaluation;
+}
+
+Result<uint64_t> CountEvaluationEvents(const data::Sequences& held_out, const EvaluationOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_ASSIGN_OR_RETURN(const data::Sequences own, EvaluationRecords(held_out, o));
+  uint64_t events = 0;
+  for (size_t u = 0; u < own.num_users(); ++u) events += TargetsOf(own.User(u), own.TimesOf(u), o).size();
+  return events;
+}
+
+Result<Evaluation> EvaluateLocally(const Architecture& architecture, const ParameterSource& base,
+                                   const ParameterSource& candidate, const data::Sequences& held_out,
+                                   const EvaluationOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_RETURN_IF_ERROR(CheckModels(architecture, held_out));
+  WISP_ASSIGN_OR_RETURN(const auto sums, SumsOfGains(architecture, base, candidate, held_out, o));
+  return FromSums(sums, 0, o);
+}
+
+}  // namespace wisp

@@ -1,0 +1,537 @@
+"""The program's deployments: a plan is made once and before the first look, training sessions follow it and stop at its
+end, and the log is maintained."""
+
+import concurrent.futures
+import contextlib
+import glob
+import html.parser
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from program import (
+    ROOT,
+    copy,
+    exists,
+    kept,
+    last_line,
+    mode,
+    move,
+    read,
+    remove,
+    run,
+    same,
+    says,
+    size,
+    sql,
+    try_run,
+    write,
+)
+
+plan = "wisp plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --typical-events 26"
+
+
+class Page(html.parser.HTMLParser):
+    """Checks that every tag is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+
+def test_a_log_of_300_users():
+    copy(f"{ROOT}/models/cafe.wisp", "base.wisp")
+    kept("log-300.db", lambda: run("wisp synth --out log-300.db --population device --users 300 --seed 3"))
+    move("log-300.db", "log.db")
+
+
+def test_wishes_that_are_missing_or_out_of_range():
+    run(plan,
+        2, "wisp plan needs --epsilon, --unit (what one record is, .*), --num-records-public and --for; missing is"
+           " --for;")
+    run("wisp plan --data log.db --model base.wisp --unit user --for '1 year'",
+        2, "missing is --epsilon, --num-records-public;")
+    # Errors name the option and what is allowed.
+    run("wisp plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --for '1 year'",
+        2, "missing is --unit;")
+    r = run(
+        "wisp plan --data log.db --model base.wisp", 2, "missing is --epsilon, --unit, --num-records-public, --for;"
+    )
+    for wrong in (
+        "--batch 5000|--batch is 5000, allowed are 1 to 240",
+        "--learning-rate 2|--learning-rate is 2, allowed is above 0, up to 1",
+        "--evaluations 0|--evaluations is 0, allowed are 1 and more",
+        "--evaluation-share 1|--evaluation-share is 1, allowed is above 0 and below 1",
+        "--steps 0|--steps is 0, allowed are 1",
+        "--steps 999999999|--steps: a plan has 365 runs of 999999999 steps",
+        "--epsilon 1000|--epsilon: epsilon is 1000",
+        "--delta 0.5|--delta: delta is 0.5",
+        "--session-gap 5|--session-gap: the session gap is 5 seconds",
+        "--times-per-second 0|--times-per-second: the log has 0 times",
+        "--evaluation none --evaluations 3|--evaluations is given, and with --evaluation none",
+    ):
+        option, said = wrong.split("|")
+        r = try_run(f"{plan.replace('--epsilon 4', '') if '--epsilon' in option else plan} --for '1 year' {option}")
+        assert r.code != 0, f"{option} is taken"
+        assert says(said, r.err), f"{option} is refused with: {r.err}"
+    assert not exists("log.ledger"), "a refused plan left a ledger"
+    run(f"{plan} --for 'a while'", 2, "--for is 'a while', allowed is a number and second, minute")
+    run(f"{plan} --for '1 hour'", 2, "has 0 times --every 1 day")
+    run(f"wisp train --recipe {ROOT}/models/recipes/cafe-device.json --model base.wisp --data log.db --out t.wisp"
+        " --ledger t.ledger --num-records-public 300 --epochs 1 --batch 50 --epsilon 1 --delta 1e-4")
+    run("wisp plan --left --data log.db --model base.wisp --ledger t.ledger",
+        4, "has no plan for a deployment, and was charged: a plan would promise nothing any more")
+    run(f"{plan} --for '1 year' --ledger t.ledger",
+        4, "has charges: a plan for a deployment is made before the first of them")
+    r = run(f"{plan} --for '6 months' --every '1 month' --dry-run")
+    assert "written   nothing: --dry-run" in r.out, "a dry run does not say so"
+    assert not exists("log.ledger"), "a dry run left a ledger"
+    copy("t.ledger", "none.ledger")
+    run("wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger none.ledger",
+        4, "has no plan for a deployment")
+    run("wisp personalise --data log.db --model base.wisp --out mine.wisp", 3, "log.ledger")
+
+
+def test_an_equal_plan_is_found_again():
+    r = run(f"{plan} --for '6 months' --every '1 month' --steps 4 --evaluations 2 --json")
+    assert r["runs"] == 6 and r["steps_per_run"] == 4 and r["records_that_train"] == 240
+    assert r["evaluation_records"] == 60
+    assert r["outlook"] in ("some gain", "hopeless", "new items only") and r["noise_of_an_item"] > 0
+    assert len(r["power"]) == 6 and r["epsilon_of_one_run"] < 4
+    assert 0 < r["cpu_seconds_of_run"] and 0 < r["cpu_seconds_of_evaluation"] and r["bytes"] > 100000
+    assert "made_before" not in r.json
+    # An equal plan is found again; another one is refused unless --replace is given.
+    r = run(f"{plan} --for '6 months' --every '1 month' --evaluations 2")
+    assert "written   nothing: the ledger has had this plan since" in r.out, "a plan that was there is not said to be"
+    run(f"{plan} --for '1 year' --every '1 month'", 4, "the number of runs is 6, asked for is 12")
+    r = run(f"{plan} --for '1 year' --every '1 month' --steps 4 --evaluations 2 --replace")
+    assert says("^written   log.ledger, the ledger of this plan$", r.out), "a plan does not say where it was written"
+    assert says("^plan      log.ledger: 12 runs of 4 steps", r.out), "a plan does not count in runs"
+    assert "larger batch (--batch)" in r.out, "advice does not name its option"
+    run(f"{plan} --for '6 months' --every '1 month' --steps 4 --evaluations 2 --replace")
+    copy("log.ledger", "planned.ledger")
+    assert not glob.glob("log.ledger.measuring*"), "what was measured left files"
+
+
+def at_once(first, second):
+    """Makes two plans at once. Returns what both calls say, and their exit codes."""
+    two = (
+        f"{plan.replace('--epsilon 4 ', '').replace(' --typical-events 26', '')} --for '6 months' --every '1 month'"
+        " --steps 4 --evaluations 2"
+    )
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        both = list(pool.map(lambda options: try_run(f"{two} {options}"), (first, second)))
+    return "".join(r.out + r.err for r in both), sorted(r.code for r in both)
+
+
+def test_two_calls_at_once():
+    # Two calls at once, by two names of one ledger, make one plan, and change no other file.
+    write("two.ledger", "")
+    os.symlink("two.ledger", "two.link")
+    for file in ("two.ledger.measuring", "two.link.measuring", "two.ledger.measuring.plan"):
+        write(file, "mine\n")
+    told, codes = at_once("--epsilon 4 --ledger two.ledger", "--epsilon 4 --ledger two.link")
+    assert codes == [0, 0], told
+    assert told.count("written   nothing: the ledger has had this plan since") == 1
+    remove("two.ledger")
+    told, codes = at_once("--epsilon 4 --ledger two.ledger", "--epsilon 8 --ledger two.ledger")
+    assert codes == [0, 4], told
+    assert "has another plan than was asked for: epsilon" in told
+    assert [read(file) for file in sorted(glob.glob("two.*.measuring*"))] == [
+        "mine\n"
+    ] * 3, "measuring took a file that was not its own"
+    run("wisp personalise --data log.db --model base.wisp --out base.wisp", 2, "--out and --model name the same file")
+
+
+def test_runs_follow_the_plan():
+    for planned_run in (1, 2, 3, 4, 5, 6):
+        r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp --json")
+        assert r["steps"] == 4 and r["steps_of_model"] == 4 * planned_run and r["runs_left"] == 6 - planned_run
+        assert r["evaluated"] == (planned_run % 3 == 0)
+        assert "records" in r["not_private"] and "verdict" not in r["not_private"]
+        # The log has no event since the plan was made: only the owner is told that an evaluation used no records.
+        assert ("evaluation_events" in r.json) == r["evaluated"] == (
+            "evaluation_events" in r["not_private"]
+        ) and r.json.get("evaluation_events", 0) == 0
+
+
+def test_a_mistyped_name_trains_nothing():
+    # A mistyped name trains nothing, and leaves nothing.
+    run("wisp personalise --data log.db --model base.wisp --out mien.wisp",
+        2, "mien.wisp: it is not there, or not of this deployment, though 24 steps were trained under the plan")
+    assert not glob.glob("mien.wisp*"), "a refused run left a file"
+    write("empty.wisp", "")
+    Path("other.wisp").write_bytes(Path("base.wisp").read_bytes()[:5000])
+    for name in ("empty", "other"):
+        run(f"wisp personalise --data log.db --model base.wisp --out {name}.wisp",
+            2, f"{name}.wisp: it is not there, or not of this deployment")
+    assert not size("empty.wisp") and size("other.wisp") == 5000 and not exists("empty.wisp.candidate")
+    run("wisp personalise --data log.db --model base.wisp --out mien.wisp --start-over")
+    assert same("mien.wisp", "base.wisp"), "a model that begins anew is not the base"
+    r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp")
+    assert "the plan has no step left" in r.out, "a plan that is used up is not said to be"
+    copy("log.db", "others.db")
+    run("wisp personalise --data others.db --ledger log.ledger --model base.wisp --out mine.wisp",
+        4, "ledger 'log.ledger' is of the data set 'log.db'.*'others.db'")
+    r = run("wisp plan --left --data log.db --model base.wisp")
+    assert "of 6 runs 0 are left" in r.out, "what is left is not counted in runs"
+    r = run("wisp plan --left --data log.db --model base.wisp --json")
+    assert r["runs_left"] == 0 and r["evaluations_left"] == 0 and r["epsilon"] == 4
+    r = run("wisp privacy --ledger log.ledger --json")
+    assert 3.9 < r["accounting"]["ledger_epsilon"] <= 4
+    run(f"{plan} --for '1 year'", 4, "has charges: a plan for a deployment is made before the first of them")
+
+
+def test_the_report_is_one_page_without_script_or_network():
+    # The report is one page without script or network, and marks what is local.
+    r = run("wisp report --ledger log.ledger --html report.html --json")
+    assert not r["local_only"]
+    assert "What it cost" in read("report.html") and "What the evaluates found" in read("report.html")
+    assert "Local only" not in read("report.html"), "a report of a ledger alone says that it is local"
+    assert not re.search(r"https?:|<script|@import|url\(", read("report.html"), re.M)
+    page = Page()
+    page.feed(read("report.html"))
+    assert not page.open, page.open
+    assert "did to each layer" not in read("report.html"), "a report of a ledger alone speaks of models"
+    run("wisp report --ledger log.ledger --html report.html --model base.wisp", 2)
+    r = run("wisp report --ledger log.ledger --html report.html --model base.wisp --out mine.wisp --json")
+    assert not r["local_only"]
+    assert "block 2, attention" in read("report.html"), "the report says nothing of a layer"
+    assert "Local only" not in read("report.html"), "a report of released models says that it is local"
+    r = run(
+        "wisp report --ledger log.ledger --html report.html --data log.db --model base.wisp --out mine.wisp --json"
+    )
+    assert "gradients that were clipped" in read("report.html"), "the report lacks what the runs saw"
+    assert r["local_only"]
+    assert "Local only: counted on the data without noise" in read("report.html")
+    run("wisp report --ledger log.ledger --html base.wisp",
+        2, "base.wisp, a file that is there and is not a page of HTML")
+    run("wisp report --ledger log.ledger --html log.ledger", 2, "--html and --ledger name the same file")
+    run("wisp report --ledger t.ledger --html none.html", 4, "has no plan for a deployment, and was charged")
+    assert not exists("none.html"), "a refused report left a file"
+
+
+def test_if_most_users_of_a_log_have_another_form_than_the_read_one():
+    # If most users of a log have another form than the read one, the session ends before anything is charged, and
+    # leaves no model.
+    with open("german.tsv", "w") as out, contextlib.closing(sqlite3.connect("log.db")) as log:
+        print("user", "item", "time", sep="\t", file=out)
+        for moment in ("strftime('%d.%m.%Y', time, 'unixepoch') FROM events", "time FROM events LIMIT 40"):
+            for row in log.execute(f"SELECT user, item, {moment}"):
+                print(*row, sep="\t", file=out)
+    copy("planned.ledger", "german.ledger")
+    german = "wisp personalise --model base.wisp --out german.wisp --ledger german.ledger --dataset log.db"
+    run(f"{german} --data german.tsv",
+        3, "users cannot be read, so nothing can be learned from it (local only). The first: german.tsv, line 2: the"
+           " time is")
+    assert sql("german.ledger", "select count(*) from entries") == 0 and not exists("german.wisp")
+
+
+def test_names_come_from_anywhere():
+    r = run(f"{plan} --for '2 days' --steps 1 --evaluation none --ledger odd\u202e.ledger")
+    assert says("^plan      odd?\\.ledger: ", r.out), "a ledger's name reaches the terminal"
+
+
+def test_a_plan_is_changed():
+    # Other times are free, another batch costs noise, and nothing else can be changed.
+    deployment = "--data log.db --model base.wisp --ledger changed.ledger"
+    copy("planned.ledger", "changed.ledger")
+    change = f"wisp plan {deployment} --change --for '2 months' --every '1 week'"
+    run(change, 4, "has no charges yet")
+    r = run(f"wisp personalise {deployment} --out changed.wisp")
+    assert says("^serves    changed.wisp: the base$", r.out), "a first run says"
+    assert says("^left      5 of 6 runs", r.out), "a run does not count in runs"
+    run(f"{change} --epsilon 8", 2, "--change excludes --epsilon")
+    run(f"{change} --batch 241", 2, "--batch is 241, allowed are 1 to 240")
+    run(f"{change} --learning-rate 0", 2, "--learning-rate is 0, allowed is above 0, up to 1")
+    run(f"wisp plan {deployment} --change", 2, "--change needs --for")
+    r = run(f"{change} --json")
+    assert r["free"] and r["runs"] == 7 and r["steps_per_run"] == 3 and r["until_now"]["steps_left"] == 20
+    assert r["from_now_on"]["steps_left"] == 20
+    r = run(f"wisp personalise {deployment} --out changed.wisp --json")
+    assert r["steps"] == 3 and r["steps_of_model"] == 7
+    r = run(f"{change} --batch 100 --dry-run --json")
+    assert not r["free"] and r["from_now_on"]["training_noise"] > 0
+    r = run(f"{change} --batch 100")
+    assert "the noise is the least with which all of it fits" in r.out, "a plan that costs noise does not say so"
+    r = run(f"wisp personalise {deployment} --out changed.wisp --json")
+    assert r["steps"] > 0 and r["steps_of_model"] == r["steps"]
+    run("wisp report --ledger changed.ledger --html changed.html")
+    assert "the plan was changed" in read("changed.html"), "a report does not say that the plan was changed"
+    assert "What it cost" not in read("changed.html"), "a report draws what only some of the steps cost"
+    r = run("wisp privacy --ledger changed.ledger --json")
+    assert r["accounting"]["ledger_epsilon"] <= 4
+
+
+def test_the_output_says_that_evaluation_is_local():
+    # The newest plan counts, whoever evaluates.
+    for evaluation in ("private", "none"):
+        run(f"{plan} --for '2 days' --evaluation {evaluate} --ledger local.ledger --replace")
+    r = run(f"{plan} --for '2 days' --evaluation local --ledger local.ledger --replace")
+    assert "without noise and without a charge" in r.out, "what evaluation locally leaks is not said"
+    r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json")
+    assert r["evaluated"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(
+        r["not_private"]
+    )
+    assert "evaluations_left" not in r.json
+    r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger")
+    assert says(
+        "by no event: those who evaluate did nothing later than what the candidate learned from, so nothing better$",
+        r.out,
+    ), "a evaluation without events is not said to be one"
+    r = run("wisp plan --left --data log.db --model base.wisp --ledger local.ledger")
+    assert "evaluations" not in r.out, "evaluations are counted, though each run evaluates"
+    r = run("wisp privacy --ledger local.ledger")
+    assert "chosen on the same data without a charge: which model is served and trains on" in r.out
+
+
+def test_a_new_base_has_more_items():
+    # The device's own learning moves to it.
+    write("new.tsv", "soup-pea\tPea soup\nradio\tRadio\nbagel-new\tNew bagel\tbagel-lentil\n")
+    r = run("wisp catalogue add --model base.wisp --items new.tsv --out base-2.wisp --json")
+    assert r["added"] == 3 and r["rows_from"] == {"neighbour": 1, "words": 1, "mean": 1}
+    # Served lists do not change before the new items are trained.
+    for history in ("bagel-lentil,tea-mint", "tea-mint"):
+        new = history.replace(",", ",bagel-new,radio,")
+        before = run(f"wisp recommend --model base.wisp --history {history} --count 20 --json")
+        r = run(f"wisp recommend --model base-2.wisp --history {new} --count 20 --json")
+        assert [i["item"] for i in before.json] == [
+            i["item"] for i in r.json
+        ], f"new items change what follows {history}"
+
+
+def test_an_item_that_no_run_has_trained_is_ignored():
+    # An item that no run has trained is ignored, and a warning says so once.
+    recommend = "wisp recommend --model base-2.wisp"
+    untrained = (
+        "--history names 2 items that no run has trained yet, the first 'radio': the history is read as if the model"
+        " did not know them"
+    )
+    r = run(f"{recommend} --history tea-mint,radio,radio --history bagel-new", 0, untrained)
+    assert len(r.err.splitlines()) == 1, "untrained items are said more than once"
+    run(f"{recommend} --history tea-mint --candidates radio,bagel-lentil",
+        0, "--candidates names 1 item that no run has trained yet, the first 'radio': no list holds them")
+    r = run(f"{recommend} --history tea-mint")
+    assert not r.err, "a history of trained items warns"
+    run("wisp catalogue add --model base-2.wisp --items new.tsv --out base-3.wisp", 2, "is there already")
+
+
+def test_one_word_written_with_a_combined_letter_and_with_two_characters_is_two():
+    # Whoever adds the second gets a warning.
+    write("marked.tsv", "cafe\u0301\tCafe\n")
+    run("wisp catalogue add --model base.wisp --items marked.tsv --out marked.wisp",
+        0, "marked.tsv: 1 key with accents as characters of their own")
+    run("wisp recommend --model marked.wisp --history tea-mint,cafe\u0301")
+    run("wisp recommend --model base.wisp --history tea-mint,cafe\u0301",
+        2, "the same letters written as one character are another key")
+    write("marked.csv", "user,item,time\nbea,cafe\u0301,5\nbea,cafe\u0301,6\n")
+    run("wisp log import marked.db --data marked.csv", 0, "marked.csv: 1 key with accents as characters of their own")
+    r = run("wisp catalogue list --model base-2.wisp")
+    assert last_line(r.out) == "bagel-new\tNew bagel\tuntrained"
+    run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp",
+        2, "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp rebase.")
+    r = run("wisp rebase --from base.wisp --to base-2.wisp --out mine.wisp --json")
+    assert r["carried"] and r["lost_items"] == 0
+    assert same("mine.wisp", "base-2.wisp"), "another model than the new base is served, and nobody evaluated it"
+    run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp --json")
+
+
+def test_a_user_without_history_gets_popular_items():
+    # A user without history gets popular items, unless these are retired.
+    run("wisp recommend --model base-2.wisp --user without history --history radio", 2, "one is allowed, 2 were given")
+    r = run("wisp recommend --model base-2.wisp --user without history --json")
+    first = r[0]["item"]
+    write("gone.txt", f"{first}\n")
+    r = run("wisp catalogue retire --model base-2.wisp --items gone.txt --out base-4.wisp --json")
+    assert r["retired"] == 1 and r["items"] == 483
+    r = run("wisp recommend --model base-4.wisp --user without history --count 483 --json")
+    assert len(r.json) == 479 and first not in [i["item"] for i in r.json]
+    r = run("wisp catalogue list --model base-4.wisp --json")
+    assert [i["key"] for i in r["items"] if i["retired"]] == [first]
+    r = run("wisp catalogue restore --model base-4.wisp --items gone.txt --out base-5.wisp --json")
+    assert r["retired"] == 0
+    write("none.txt", "no-such-item\n")
+    run("wisp catalogue retire --model base-2.wisp --items none.txt --out x.wisp",
+        2, "there is no item 'no-such-item' in it")
+    assert not exists("x.wisp"), "a refused retirement left a file"
+    r = run("wisp rebase --from base-2.wisp --to base-4.wisp --out mine.wisp --json")
+    assert r["carried"] and r["lost_items"] == 0
+    run("wisp personalise --data log.db --model base-4.wisp --out mine.wisp")
+    r = run("wisp catalogue list --model mine.wisp.start --json")
+    assert [i["key"] for i in r["items"] if i["retired"]] == [first]
+
+
+def test_the_provenance_of_the_old_base_moves_along():
+    # The provenance of the old base moves along, also back to the base that it was trained from.
+    write(
+        "plain.json",
+        '{"name": "plain", "training": {"method": "ordinary", "sampling": "shuffled", "epochs": 1, "expected_batch":'
+        " 50}}",
+    )
+    run("wisp train --recipe plain.json --model base.wisp --data log.db --out known.wisp")
+    run(f"{plan} --for '2 months' --every '1 month' --steps 2 --evaluation none --ledger known.ledger")
+    run("wisp personalise --data log.db --model known.wisp --out moved.wisp --ledger known.ledger --other-data")
+    r = run("wisp rebase --from known.wisp --to base.wisp --out moved.wisp")
+    assert "serves the new base; what was learned is carried over" in r.out, "a rebase to an ancestor says"
+    assert same("moved.wisp", "base.wisp"), "a rebase to an ancestor does not serve it"
+    run(f"wisp train --recipe {ROOT}/models/recipes/cafe-device.json --model moved.wisp.start --data log.db --out"
+        " t.wisp --ledger moved.ledger --num-records-public 300 --epochs 1 --batch 50 --epsilon 1 --delta 1e-4",
+        4, "was trained on 'log.db' before, without a guarantee")
+    dataset = run("wisp inspect base.wisp --json")["provenance"][0]["dataset"]
+    run(f"wisp recommend --model moved.wisp.start --history tea-mint --private --public-dataset '{dataset}'",
+        4, "run 3 of the provenance, on the data set .log.db., states no epsilon")
+
+
+def test_the_log():
+    run("wisp log count none.db",
+        3, "^wisp: none.db: the log cannot be opened: No such file or directory; give the SQLite file")
+    assert not exists("none.db"), "counting made a log"
+    r = run("wisp log count log.db --json")
+    assert r["users"] == 300 and r["events"] > 5000 and r["oldest"] < r["newest"]
+    user = sql("log.db", "select user from events limit 1")
+    r = run(f"wisp log erase log.db --user '{user}' --json")
+    assert r["erased"] > 1
+    r = run("wisp log count log.db --json")
+    assert r["users"] == 299
+    r = run(f"wisp log erase log.db --user '{user}'")
+    assert says(f"^nothing matched: log.db has no event of '{user}'", r.out), "an erasure of nobody says"
+    r = run(f"wisp log erase log.db --user '{user}' --json")
+    assert r["erased"] == 0
+
+
+def test_a_copy_is_one_file_and_is_a_log():
+    # Restoring brings the log back to its state, also a lost log.
+    run("wisp log backup log.db --out copy.db")
+    run("wisp log backup log.db --out copy.db", 2, "will not be replaced")
+    run("wisp log restore copy.db --from copy.db", 2, "the copy and the log name the same file")
+    assert glob.glob("copy.db*") == ["copy.db"]
+    other = sql("log.db", "select user from events limit 1")
+    run(f"wisp log erase log.db --user '{other}'")
+    r = run("wisp log restore log.db --from copy.db")
+    assert "Whoever was erased since is back" in r.out, "restoring says"
+    run("wisp log restore lost.db --from copy.db")
+    sql("other.db", "create table contacts(name)")
+    sql("other.db", "insert into contacts values ('anna')")
+    run("wisp log restore other.db --from copy.db", 3, "there is no table 'events' in it")
+    assert sql("other.db", "select group_concat(name) from sqlite_master") == "contacts"
+    sql("shared.db", "create table events(user text, item text, time integer)")
+    sql("shared.db", "create table contacts(name)")
+    run("wisp log restore shared.db --from copy.db", 2, "has a table 'contacts' that the copy 'copy.db' lacks")
+    for log in ("log.db", "lost.db"):
+        r = run(f"wisp log count {log} --json")
+        assert r["users"] == 299
+    run("wisp log restore made.db --from none.db",
+        3, "^wisp: none.db: the copy cannot be opened: No such file or directory; nothing was restored")
+    run("wisp log export none.db --out none.csv",
+        3, "^wisp: none.db: the log cannot be opened: No such file or directory; give the SQLite file")
+    assert not exists("made.db"), "a restoration from nothing made a log"
+    # Names come from anywhere: a listing has one line for each, without characters that a terminal acts on.
+    name = "bad\nwisp: gone\u202e.db"
+    copy("copy.db", name)
+    r = run(f"wisp log count '{name}'")
+    assert says("^bad?wisp: gone?\\.db: ", r.out), "a name reaches the terminal"
+    sql(name, f"update events set user = 'a' || char(0x202e) || 'b' where user = '{other}'")
+    r = run(f"wisp log list '{name}' --count 9999")
+    assert says("^a?b\t", r.out), "a user's name reaches the terminal"
+    r = run(f"wisp log list '{name}' --count 9999 --json")
+    assert "a\\u202eb" in r.out, "JSON does not hold the user's name in escapes"
+    assert not "\u202e" in r.out, "JSON holds what a terminal acts on"
+
+
+def test_another_programs_log():
+    # Integer users, one of them invalid, and dates.
+    sql("app.db", "create table events(user integer, item text, time text)")
+    events = (
+        "(17, 'tea', '2026-11-27T09:30:00Z'), (17, 'milk', '2026-11-26'), (9, 'tea', '2026-11-27'), (null, 'tea',"
+        " '2026-11-27')"
+    )
+    sql("app.db", f"insert into events values {events}")
+    r = run("wisp log count app.db")
+    assert says("4 events of 2 users.*training cannot read 1 of its events", r.out), "a count says"
+    assert "times of 4 events are dates, and given as numbers since 1970 with 1 to the second" in r.out
+    run("wisp log count app.db --times-per-second 0", 2, "--times-per-second: the log has 0 times")
+    r = run("wisp log list app.db --json")
+    assert [(u["user"], u["events"], u["newest"]) for u in r["users"]] == [
+        ("17", 2, 1795771800),
+        ("9", 1, 1795737600),
+    ] and r["unreadable"] == 1
+    r = run("wisp log export app.db --out app.csv")
+    assert says("3 events of app.db written.*cannot read 1 of its events.*not exported", r.out), "an export says"
+    assert read("app.csv").rstrip("\n") == "user,item,time\n17,milk,1795651200\n17,tea,1795771800\n9,tea,1795737600"
+    run("wisp log export app.db --out app-ms.csv --times-per-second 1000")
+    assert (
+        read("app-ms.csv").rstrip("\n")
+        == "user,item,time\n17,milk,1795651200000\n17,tea,1795771800000\n9,tea,1795737600000"
+    ), "exported is"
+    r = run("wisp log list app.db --times-per-second 1000 --json")
+    assert [u["newest"] for u in r["users"]] == [1795771800000, 1795737600000] and r["dates"] == 4
+    r = run("wisp log prune app.db --before 2026-11-27 --unit session --session-gap 60 --json")
+    assert r["pruned"] == 1 and r["unreadable"] == 1
+    r = run("wisp log erase app.db --user 17 --json")
+    assert r["erased"] == 1
+    r = run("wisp log list log.db --count 3")
+    assert r.out.count(" events") == 3, "log list does not show 3 users"
+    run("wisp log prune log.db --before soon --unit user", 2, "--before is 'soon'")
+    run("wisp log prune log.db --before=-5 --unit user", 2, "--before is '-5', allowed is from 1970-01-01 on")
+    run("wisp log prune log.db --newest-per-user 5 --unit day", 2, "--newest-per-user is given, and --unit is day")
+    run("wisp log prune log.db --unit user", 2, "wisp log prune needs --before, or --newest-per-user")
+    run("wisp log prune log.db --before 5 --unit session",
+        2, "--unit session needs --session-gap: the seconds without an event.*such as 1800; allowed are 1 to")
+    r = run("wisp log prune log.db --before 1971-01-01 --unit user")
+    assert says("^nothing matched: every event of log.db is to be kept", r.out), "a pruning of nothing says"
+
+
+def test_a_log_in_seconds_that_is_read_as_one_in_milliseconds_would_lose_everyt():
+    run("wisp log prune log.db --before 1971-01-01 --unit user --times-per-second 1000",
+        2, "no time between 1990 and 2223 where a second has 1000 of them")
+    copy("log.db", "other.db")
+    for moment in (5, 8000000001):
+        sql("other.db", f"insert into events (user, item, time) select user, item, {moment} from events limit 1")
+        run("wisp log prune other.db --before 1999-01-01 --unit user", 2, f"the time of an event is {moment}")
+        sql("other.db", f"delete from events where time = {moment}")
+    run("wisp log prune log.db --newest-per-user 5 --unit user --json")
+    r = run("wisp log count log.db --json")
+    assert r["events"] == 5 * 299
+
+
+def test_exported_as_text_and_imported_again():
+    # Exported as text and imported again, the events are equal.
+    run("wisp log export log.db --out events.csv")
+    r = run("wisp log import again.db --data events.csv --json")
+    assert r["imported"] == 5 * 299 and r["not_private"] == ["imported"]
+    run("wisp log export again.db --out EVENTS.TSV")
+    assert read("EVENTS.TSV").replace("\t", ",") == read("events.csv"), "a log that went through a file is another"
+    for file in ("events.csv", "EVENTS.TSV", "again.db", "report.html", "mine.wisp", "log.ledger"):
+        assert mode(file) == 0o600, f"{file} can be read by others: its mode is"
+
+
+def test_dates_count_in_the_logs_unit():
+    # Dates count in the log's unit, and a log with another unit than the given one is not accepted silently.
+    write("dates.csv", "user,item,time\na,tea-mint,2026-11-27T09:30:00Z\n")
+    run("wisp log import ms.db --data dates.csv --times-per-second 1000")
+    assert sql("ms.db", "select time from events") == 1795771800000, "a date in milliseconds is"
+    run("wisp log import ms.db --data dates.csv --times-per-second 0", 2, "--times-per-second: the log has 0 times")
+    write("ms.csv", "user,item,time\na,tea-mint,1795771800000\n")
+    run("wisp log import ms.db --data ms.csv",
+        0, "ms.csv: times of 1 event look like milliseconds, and are read with 1 to the second.*(local only)")
+    r = run("wisp log import ms.db --data ms.csv --times-per-second 1000")
+    assert not r.err, "a log of milliseconds warns"
+    run(f"{plan.replace('log.db', 'ms.db')} --for '2 days' --steps 1 --evaluation none --ledger ms.ledger")
+    run("wisp personalise --data ms.db --model base.wisp --out ms.wisp --ledger ms.ledger",
+        0, "ms.db: times of 3 events look like milliseconds, and are read with 1 to the second.*(local only)")
+    write("lines.txt", '{"user": "a"}\n')
+    run("wisp log import again.db --data lines.txt", 3, "is JSON; allowed is a user and an item")
+    run("wisp log export log.db --out events.txt", 2, "allowed are names that end in .csv or .tsv")
+    r = run("wisp log count again.db --json")
+    assert r["events"] == 5 * 299

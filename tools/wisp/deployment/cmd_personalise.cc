@@ -1,0 +1,140 @@
+// Implements `wisp personalise`.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/core/reason.h"
+#include "runtime/core/text.h"
+#include "runtime/personalise/planned_run.h"
+#include "runtime/privacy/json.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
+#include "tools/wisp/ledger_access.h"
+#include "tools/wisp/deployment/deployment_data.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Serves = PlannedRunResult::Serves;
+
+const char* Served(Serves serves) {
+  switch (serves) {
+    case Serves::kBase:
+      return "the base";
+    case Serves::kEarlierCandidate:
+      return "an earlier candidate";
+    case Serves::kNewestCandidate:
+      return "the newest candidate";
+  }
+  return "";
+}
+
+Json ToJson(const PlannedRunResult& n, const std::string& out) {
+  Json j = {{"model", out},
+            {"serves", Served(n.serves)},
+            {"changed", n.changed},
+            {"steps", n.steps},
+            {"steps_of_model", n.steps_of_model},
+            {"evaluated", n.evaluated},
+            {"verdict", NameOf(n.verdict.kind)},
+            {"evidence", n.verdict.evidence},
+            {"threshold", n.verdict.threshold},
+            {"runs_left", n.left.runs},
+            {"steps_left", n.left.steps},
+            {"epsilon", n.settings.epsilon},
+            {"delta", n.settings.delta}};
+  if (n.evaluated) j["evaluation_events"] = n.evaluation_events;
+  if (CountsEvaluations(n.settings)) j["evaluations_left"] = n.left.evaluations;
+  if (n.training) {
+    j["records"] = n.training->num_records;
+    j["records_dropped"] = n.training->num_dropped;
+    j["seconds"] = n.training->seconds;
+    if (!n.training->save_failure.empty()) j["save_failure"] = n.training->save_failure;
+  }
+  j["not_private"] = NotPrivate(j, n.settings.evaluates_locally != 0 ? Evaluated::kLocally : Evaluated::kPrivately);
+  return j;
+}
+
+// Without times in the log, or without events since the last training session, there are no evaluation records. Then
+// the result is noise alone.
+void SayIfNothingEvaluated(const PlannedRunResult& n) {
+  if (!n.evaluated || n.evaluation_events > 0) return;
+  PrintText(
+      "          by no event: those who evaluate did nothing later than what the candidate learned from, so nothing "
+      "better\n"
+      "          can be found (local only). Is the log written to, and do its times count as the plan says?\n");
+}
+
+void Print(const PlannedRunResult& n, const std::string& out, const Json& j, bool is_first) {
+  if (n.steps > 0) {
+    PrintText("trained   %s, %s of the model in all\n", ThousandsOf(n.steps, "step").c_str(),
+              Thousands(n.steps_of_model).c_str());
+  } else {
+    PrintText("trained   nothing: the plan has no step left\n");
+  }
+  if (n.evaluated)
+    PrintText("evaluated    %s than the base: evidence %s, threshold %s\n",
+              n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
+              privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
+  SayIfNothingEvaluated(n);
+  PrintText("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed && !is_first ? " (changed)" : "");
+  PrintText("left      %s of %s%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
+            ThousandsOf(n.settings.runs, "run").c_str(), EvaluationsLeft(n.settings, n.left, ", ").c_str(),
+            privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());
+  PrintText("%s\n", NotPrivateInWords(j).c_str());
+}
+
+}  // namespace
+
+Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
+  // Otherwise the error would name the ledger, which lies beside the missing log.
+  if (access(a.deployment.data.path.c_str(), F_OK) != 0)
+    return IoError(a.deployment.data.path, ": the log cannot be opened: ", Reason(errno));
+  const std::string ledger = LedgerPath(a.deployment);
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.deployment.model},
+                                                      {"--data", a.deployment.data.path},
+                                                      {"--ledger", ledger},
+                                                      {"--anchor", a.deployment.anchor.file}}));
+  PlannedRunOptions o;
+  o.base_path = a.deployment.model;
+  o.output = a.out;
+  o.reads = {{"--data", a.deployment.data.path}, {"--anchor", a.deployment.anchor.file}};
+  WISP_ASSIGN_OR_RETURN(o.ledger.anchor, AnchorOf(a.deployment.anchor, ledger));
+  o.ledger.path = ledger;
+  o.ledger.begin_anchor = a.deployment.anchor.begin;
+  o.dataset = DatasetOf(a.deployment);
+  o.other_data = a.other_data;
+  o.anew = a.anew ? PlannedRunOptions::Anew::kBegins : PlannedRunOptions::Anew::kRefused;
+  o.say = [](PlannedRunOptions::Says kind, const std::string& sentence) {
+    if (kind == PlannedRunOptions::Says::kWarning)
+      std::fprintf(stderr, "wisp: warning: %s\n", Printable(sentence).c_str());
+  };
+  o.source = SourceOf(a.deployment.data);
+  o.run = "run " + Timestamp();
+  o.created_by = "wisp " + Version();
+  o.num_threads = a.deployment.threads;
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kTraining));
+  o.device = device.device;
+  o.read = [&](const data::ReadOptions& options) { return ReadData(a.deployment.data, options); };
+  const bool is_first = access(a.out.c_str(), F_OK) != 0;  // nothing was served before
+  Progress progress("run");
+  const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
+  o.progress = [&](const JobProgress& p) {
+    progress.Update(p.step, p.num_steps, "loss " + Fixed(p.mean_loss, 3));
+    return interrupted == 0;
+  };
+  WISP_ASSIGN_OR_RETURN(const PlannedRunResult planned_run, RunPlanned(o));
+  const Json j = ToJson(planned_run, a.out);
+  if (format == OutputFormat::kJson) {
+    PrintJson(j);
+  } else {
+    Print(planned_run, a.out, j, is_first);
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
