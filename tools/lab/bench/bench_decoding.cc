@@ -50,7 +50,7 @@ Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
   const privacy::PublicMixture uniform{.support = c.base_top > 0 ? c.base_top : num_items};
   double epsilon = c.epsilon, lambda = 0, range = 0;
   if (pure) {
-    const privacy::PureRequest request{.epsilon = c.epsilon, .draws = c.draws};
+    const privacy::PureRequest request{.epsilon = c.epsilon, .samples = c.draws};
     WISP_ASSIGN_OR_RETURN(const auto m,
                           anchored ? privacy::PureBoundedRange(request) : privacy::PureResponse(request, uniform));
     lambda = m.lambda();
@@ -58,7 +58,7 @@ Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
     epsilon = m.PureEpsilonOfStep() * static_cast<double>(c.draws);
   } else {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(c.epsilon, c.delta));
-    const privacy::SampleRequest request{.target = target, .draws = c.draws};
+    const privacy::SampleRequest request{.target = target, .samples = c.draws};
     WISP_ASSIGN_OR_RETURN(const auto calibrated, anchored ? privacy::CalibrateBoundedRange(request)
                                                           : privacy::CalibrateResponse(request, uniform));
     lambda = calibrated.mechanism.lambda();
