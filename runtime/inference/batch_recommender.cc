@@ -118,7 +118,7 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
   for (size_t i = 0; i < histories.size(); ++i) {
     if (histories[i].empty())
       return InvalidArgument(
-          "history ", i, " is empty: in a batch each has an item; ask for a user without history's list on its own");
+          "history ", i, " is empty: in a batch each has an item; ask for the list of a user without history on its own");
     if (session_.CheckItems("", histories[i]).ok()) continue;
     return session_.CheckItems(("history " + std::to_string(i)).c_str(), histories[i]);
   }

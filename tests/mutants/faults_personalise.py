@@ -339,7 +339,7 @@ def added():
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
          ADDED + "ListsAreThoseOfTheBase/0"),
     ]) + table("runtime/layers/model_view.cc", [
-        ("user without history-asked-of-untrained-items", "ModelView::ScoreColdStart", "num_items() - lists.untrained.size()",
+        ("cold-start-asked-of-untrained-items", "ModelView::ScoreColdStart", "num_items() - lists.untrained.size()",
          "num_items()", ADDED + "ListsAreThoseOfTheBase/1"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("batch-reads-untrained-items-alone", "BatchRecommender::Recommend",
@@ -404,18 +404,18 @@ def offer():
         ("retired-item-drawn", "", "session_->file().lists(),\n", "{},\n",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/layers/model_view.cc", [
-        ("user without history-gets-untrained-counts", "ModelView::ScoreColdStart", "lists.bias_is_popularity && bias", "false",
+        ("cold-start-gets-untrained-counts", "ModelView::ScoreColdStart", "lists.bias_is_popularity && bias", "false",
          OFFER + "NoHistory_FollowsTheCounts"),
-        ("user without history-gets-the-last-answer", "ModelView::ScoreColdStart", "mean[i] += weight", "mean[i] = weight",
+        ("cold-start-gets-the-last-answer", "ModelView::ScoreColdStart", "mean[i] += weight", "mean[i] = weight",
          OFFER + "NoHistory_GivesItemsThatAreLikelyAfterAnyItem"),
         ("catalogue-asked-whole", "ModelView::ScoreColdStart", "std::min(known, kMostAsked)", "known",
          OFFER + "NoHistory_AsksSomeOfManyItems"),
     ]) + table("runtime/inference/session_cold_start.cc", [
-        ("user without history-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
+        ("cold-start-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
          "for (const float s : popular) { if (s - s != 0) return NotFinite(); } popular_ = std::move(popular);",
          "private_recommender_test:PrivateRecommenderTest.NoHistory_SamplesAreChargedForAnyScores"),
     ]) + table("runtime/inference/session_setup.cc", [
-        ("user without history-in-no-plan", "Session::MemoryOf", ".user without history = (a.num_items + 2 * a.width) * sizeof(float)",
+        ("cold-start-in-no-plan", "Session::MemoryOf", ".user without history = (a.num_items + 2 * a.width) * sizeof(float)",
          ".user without history = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [

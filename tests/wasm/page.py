@@ -26,7 +26,7 @@ HISTORIES = ([], [0], [3, 1, 4], list(range(60)), [479, 479, 0])
 
 def native(keys):
     """Returns the native program's recommendations after these items' keys."""
-    after = ["--history", ",".join(keys)] if keys else ["--user without history"]
+    after = ["--history", ",".join(keys)] if keys else ["--cold-start"]
     answer = subprocess.run(
         [wisp, "recommend", "--model", model, "--count", "8", "--json", *after], capture_output=True, text=True
     )

@@ -110,8 +110,8 @@ void SayWhyEmpty(const RecommendArguments& a, const ModelFile& model, size_t num
 Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
   const int given = (a.history.empty() ? 0 : 1) + (a.user.empty() ? 0 : 1) + (a.cold_start ? 1 : 0);
   if (given > 1)
-    return InvalidArgument("of --history, --user and --user without history one is allowed, ", given, " were given");
-  if (given == 0) return InvalidArgument("--history, --user with --data, or --user without history is needed");
+    return InvalidArgument("of --history, --user and --cold-start one is allowed, ", given, " were given");
+  if (given == 0) return InvalidArgument("--history, --user with --data, or --cold-start is needed");
   if (a.cold_start) return std::vector<int32_t>();
   if (!a.history.empty()) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--history", a.history));
@@ -128,7 +128,7 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
   }
   return InvalidArgument(
       a.data.path, ": there is no user '", a.user,
-      "' with items that the model knows; a person without any gets what is popular with --user without history");
+      "' with items that the model knows; a person without any gets what is popular with --cold-start");
 }
 
 Result<std::vector<int32_t>> CandidatesOf(const RecommendArguments& a, const ModelFile& model) {

@@ -39,7 +39,7 @@ void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& a) {
   AddRepeated(c, "--history", a.history,
               "Item keys, oldest first, separated by commas. May be given several times, in order. A value that is\n"
               "as a whole an item's key is that item, even if it has commas");
-  c->add_flag("--user without history", a.cold_start,
+  c->add_flag("--cold-start", a.cold_start,
               "For a person without any history: popular items, as far as the model knows them");
   AddRepeated(c, "--candidates", a.candidates, "Consider only these items, given like --history");
   c->add_option("--count", a.count, "How many")->capture_default_str();
