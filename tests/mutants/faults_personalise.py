@@ -363,7 +363,7 @@ def added():
          "if (known.empty()) return 0;", ADDED + "EvaluationAndEvaluationAreOfTheListsThatAreServed/1"),
         ("base-evaluated-with-its-untrained-items", "Gains", "o.lists_of_base", "o.lists_of_candidate",
          ADDED + "EvaluationRanksEachModelAsItIsServed/1"),
-        ("evaluated-by-another-rule-than-the-model-s", "Reader", "list_(graph.architecture().num_items, lists)",
+        ("candidate-evaluated-by-another-rule-than-the-model-s", "Reader", "list_(graph.architecture().num_items, lists)",
          "list_(graph.architecture().num_items, {.withheld = lists.withheld, .untrained = lists.untrained})",
          "evaluate_candidate_test:EvaluationTest.GainsAreThoseOfTheNewestEvents"),
     ]) + table("runtime/personalise/planned_run.cc", [
