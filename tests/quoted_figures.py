@@ -45,7 +45,7 @@ FIGURES = (
      (("docs/small-models.md", "| a large model opened at once |"),)),
     ("perplexity of private samples", "docs/measured.md",
      r"perplexity of a private sample.*?\| ([\d,]+) anchored, ([\d,]+) mixed; .*?"
-     r" alone ([\d,]+), the model ([\d,]+)", (("docs/limits.md", "**Sampling from a mixture is noise**"),)),
+     r" alone ([\d,]+), the model ([\d,]+)", (("docs/platforms.md", "**Sampling from a mixture is noise**"),)),
     ("a first list from an empty folder", "docs/guide.md", r"C, recommending alone \| 14 \| ([\d.]+ to [\d.]+)",
      (("docs/measured.md", "from an empty folder to a first list"),)),
     ("a first list in Python", "docs/guide.md", r"Python, from a wheel.*?\| 4 \| ([\d.]+ to [\d.]+)",
@@ -183,15 +183,15 @@ def drawn(root):
 
 
 def planted(root):
-    """Checks that docs/security.md names no more planted faults than there are."""
-    said = re.search(r"plants more than (\d+) faults", (root / "docs/security.md").read_text(encoding="utf-8"))
+    """Checks that SECURITY.md names no more planted faults than there are."""
+    said = re.search(r"plants more than (\d+) faults", (root / "SECURITY.md").read_text(encoding="utf-8"))
     if said is None:
-        yield "docs/security.md: it does not say 'plants more than N faults'"
+        yield "SECURITY.md: it does not say 'plants more than N faults'"
         return
     listed = subprocess.run([root / "tests/mutants/run", "--list"], check=True, capture_output=True, text=True).stdout
     there = listed.count("killed by ")
     if there <= int(said[1]):
-        yield f"docs/security.md: more than {said[1]} planted faults, and there are {there}"
+        yield f"SECURITY.md: more than {said[1]} planted faults, and there are {there}"
 
 
 def main():

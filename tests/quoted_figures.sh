@@ -35,7 +35,7 @@ changed "README.md: the best ten after one more event is" docs/measured.md '/the
 changed "README.md: 'time of a private step' does not stand in one place" README.md '/^| time of a private step/d'
 changed "docs/measured.md: a dense step, s of" docs/papers/adafest-table-4.md '/^| dense DP-SGD/s/| 19.7/| 29.7/'
 changed "is not found as" docs/guide.md 's/C, recommending alone/C/'
-changed "more than 90000 planted faults" docs/security.md 's/more than [0-9]* faults/more than 90000 faults/'
+changed "more than 90000 planted faults" SECURITY.md 's/more than [0-9]* faults/more than 90000 faults/'
 
 # Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
 git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/reproduce | tar -C "$root" --null -T - -cf papers.tar

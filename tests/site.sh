@@ -42,10 +42,10 @@ refused() {  # WORD
 }
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf "$work/tree.tar" && mkdir "$work/tree" && tar -C "$work/tree" -xf "$work/tree.tar"
 git -C "$work/tree" init -q
-echo '[x](no/file.cc)' >>"$work/tree/docs/limits.md"
+echo '[x](no/file.cc)' >>"$work/tree/docs/memory.md"
 git -C "$work/tree" add -A
-refused "docs/limits.md links to no/file.cc"
-sed -i '$d' "$work/tree/docs/limits.md"
+refused "docs/memory.md links to no/file.cc"
+sed -i '$d' "$work/tree/docs/memory.md"
 echo '# Forgotten' >"$work/tree/docs/forgotten.md"
 git -C "$work/tree" add -A
 refused "does not name docs/forgotten.md"
