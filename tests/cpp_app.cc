@@ -157,7 +157,7 @@ void Runs(const std::string& model, const std::string& log, const std::string& f
   plan.model_path = model.c_str(), plan.ledger_path = ledger.c_str(), plan.dataset = "guests";
   plan.epsilon = 4, plan.delta = 1e-4, plan.runs = 3, plan.unit = WISP_UNIT_USER, plan.num_records_public = 300;
   plan.steps_per_run = 2;
-  Hold(api::PlanDeployment(plan).runs == 3, "a deployment is planned");
+  Hold(api::MakePlan(plan).runs == 3, "a deployment is planned");
   wisp_run_options planned_run = api::Init();
   planned_run.model_path = model.c_str(), planned_run.log_path = log.c_str(), planned_run.output_path = served.c_str();
   planned_run.ledger_path = ledger.c_str(), planned_run.num_threads = 1;

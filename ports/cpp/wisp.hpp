@@ -270,7 +270,7 @@ Result WithProgress(wisp_code (*run)(const Options*, Result*, wisp_error*), Opti
 inline wisp_personalise_result Personalise(const wisp_personalise_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise, options, std::move(progress));
 }
-inline wisp_plan PlanDeployment(const wisp_plan_options& options) {  // makes the plan, or finds the existing one
+inline wisp_plan MakePlan(const wisp_plan_options& options) {  // makes the plan, or finds the existing one
   return internal::Read<wisp_plan>(wisp_plan_make, &options);
 }
 // One run of the plan.

@@ -51,7 +51,7 @@ class PrivateGenerator {
   static Result<PrivateGenerator> Create(Session& session, const text::Tokenizer& tokenizer,
                                          const PrivateGeneratorOptions& options, PrivateTexts texts = {});
 
-  // The first text that is not refused writes the new limit and the lifetime's plan, before its first charge.
+  // The first text that is not refused writes the new limit and the plan of samples, before its first charge.
   // kPrivacyRefused: the ledger's limit has no room for the number of tokens asked for. The message says how many fit;
   // nothing was written, charged or sampled. If another process spends the budget meanwhile, the text ends with the
   // same error; what was shown before was paid for. Errors depend only on public values and on the ledger.

@@ -84,7 +84,7 @@ Status CheckGoal(const PrivateSampleOptions& o, DecodingMode mode) {
         "samples from this model are charged: exactly one of lambda (mixed) or clip (anchored), an epsilon per sample, "
         "or "
         "a target "
-        "with a lifetime is needed");
+        "with a planned number is needed");
   }
   if (goal.lambda && HasClip(mode))
     return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
@@ -160,7 +160,7 @@ Status SetUpCharge(const PrivateSampleOptions& o, PrivateSamplerOptions& s) {
   return OkStatus();
 }
 
-// A lifetime goal makes a plan, if the ledger is still empty: this many samples, none more expensive than this,
+// A goal for a planned number makes a plan, if the ledger is still empty: this many samples, none more expensive than this,
 // whatever they show.
 Result<SamplePromise> PromiseOf(const PrivateSampleOptions& o, const SampleCost& sample) {
   SamplePromise promise{.ledger = o.ledger, .new_limit = o.new_limit};
@@ -191,7 +191,7 @@ Result<DecodingNeed> NeedOfSamples(const Session& session, const PrivateSampleOp
 
 }  // namespace
 
-// Without a limit, nothing would stop samples after their lifetime.
+// Without a limit, nothing would stop samples beyond the planned number.
 Result<std::optional<EpsilonDelta>> SamplePromise::LimitToSet() const {
   if (ledger == nullptr) return std::optional<EpsilonDelta>();
   if (new_limit) WISP_RETURN_IF_ERROR(ledger->CheckLimit(*new_limit));

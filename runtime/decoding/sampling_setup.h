@@ -62,7 +62,7 @@ struct PrivateSampleOptions {
   privacy::Ledger* ledger = nullptr;
   std::string run = "recommendations";
   uint32_t samples_per_charge = 1;  // see PrivateSamplerOptions
-  // With kSupportLeft, epsilon_per_sample and lifetime hold for supports of at most `largest_support` items (0: all
+  // With kSupportLeft, epsilon_per_sample and planned hold for supports of at most `largest_support` items (0: all
   // items). With mixing, a larger support costs more for each sample, and is charged so.
   ChargeFor charge_for = ChargeFor::kWholeCatalogue;
   uint32_t largest_support = 0;

@@ -391,7 +391,7 @@ def figures():
         ("writer-of-several-taken-for-protected", "DescribeRecords", "s.unit != PrivacyUnit::kUser",
          "s.unit == PrivacyUnit::kUser",
          "ledger_statement_test:LedgerStatementTest.SaysWhatARecordIs"),
-        ("weights-taken-for-protected", "Add", "draws.record && draws.record->kind() == RecordSpec::kPromptText",
+        ("weights-taken-for-protected", "Add", "samples.record && samples.record->kind() == RecordSpec::kPromptText",
          "false",
          "ledger_statement_test:LedgerStatementTest.SaysWhatDrawsWereMadeFrom"),
     ])

@@ -14,7 +14,8 @@ def sampling():
          "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));",
          "(void)Pay(CostsOf(support, request.count), request.at_most);",
          SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
-        ("sample-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "DearestSample(options_, support.size() - i)",
+        ("sample-charged-for-a-smaller-support", "PrivateSampler::CostsOf",
+         "DearestSample(options_, support.size() - i)",
          "DearestSample(options_, support.size() - i - 1)", SAMPLING + "EachSampleIsChargedWithTheSupportThatIsLeft"),
         ("a-restored-snapshot-repeats-its-samples", "PrivateSampler::Pay", "random_.Freshen();", "",
          "restored_snapshot_test:RestoredSnapshot.Samples_AreOthers"),
@@ -76,7 +77,8 @@ def laws():
     ]) + table("runtime/decoding/distinct_samples.cc", [
         ("mixing-with-twice-lambda", "MixedLaw::Sample", "random.Bernoulli(lambda_)", "random.Bernoulli(2 * lambda_)",
          "distinct_samples_test:MixedLaw.HasExactlyTheLawOfTheMixture"),
-        ("public-sample-of-the-gone", "MixedLaw::SamplePublic", "if (removed_[index] == 0) return index;", "return index;",
+        ("public-sample-of-the-gone", "MixedLaw::SamplePublic", "if (removed_[index] == 0) return index;",
+         "return index;",
          "distinct_samples_test:MixedLaw.RemovedItemsAreSampledNoMore"),
         ("exact-law-forgets-nothing", "ExactLaw::Remove", "weights_[index] = 0;", "",
          "distinct_samples_test:ExactLaw.ForgetsWhatWasRemoved"),
@@ -84,7 +86,8 @@ def laws():
         ("samples-above-their-target", "Keeps", "c.epsilon <= request_.target.epsilon()",
          "c.epsilon <= 1.02 * request_.target.epsilon()",
          "decoding_calibration_test:Calibration.LambdaIsTheLargestThatKeepsThePromise"),
-        ("samples-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())", "all",
+        ("samples-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())",
+         "all",
          "decoding_calibration_test:Calibration.SamplesPayForWhatIsSpentBeside"),
         ("clip-of-twice-the-range", "ClipOfRange", "range * temperature / 4", "range * temperature / 2",
          RECOMMENDER + "AnEpsilonPerSampleIsKept"),
@@ -109,7 +112,7 @@ def provenance():
     ]) + table("runtime/decoding/sampling_setup.cc", [
         ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false",
          RECOMMENDER + "NoGuarantee_IsRefusedAndNotCharged"),
-        ("target-without-a-limit", "SamplePromise::LimitToSet", "if (entries.empty()) return lifetime;",
+        ("target-without-a-limit", "SamplePromise::LimitToSet", "if (entries.empty()) return planned;",
          "return entries.empty() ? lifetime : std::nullopt;",
          RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
         ("samples-from-another-ledger", "SetUpCharge",
@@ -140,7 +143,8 @@ def texts():
          "shown == SamplesShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction",
          "privacy::PrivacyUnit::kUser", in_c, units),
         ("a-decoders-records-called-all-of-a-user", "ShownBy",
-         "model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kRecordsOfTexts", "SamplesShow::kRecords", units),
+         "model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kRecordsOfTexts", "SamplesShow::kRecords",
+         units),
         ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", "RecordOfSamples(unit.value_or(usual), of_texts)",
          "RecordOfSamples(unit.value_or(usual), false)", in_c),
     ]) + table("runtime/decoding/context_sum.cc", [
@@ -218,8 +222,8 @@ def texts():
         ("token-charged-after-it-is-sampled", "PrivateSampler::Sample",
          "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most)); return SampleDistinct(request, "
          "std::move(support));",
-         "const auto costs = CostsOf(support, request.count); auto sampled = SampleDistinct(request, std::move(support)); "
-         "WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
+         "const auto costs = CostsOf(support, request.count); auto sampled = SampleDistinct(request, std::move(support));"
+         " WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
          SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
         ("mixture-below-what-is-charged", "PrivateSampler::CheckMixture",
          "std::nextafter(least, 0) >= options_.min_probability", "true",

@@ -15,10 +15,13 @@ def evaluation():
          EVALUATION + "TheNoiseIsWhatIsCharged"),
         ("evaluated-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio",
          EVALUATION + "ARecordAddsNoMoreThanItsBound"),
-        ("evaluated-square-without-a-bound", "EvaluationNorm", "* RecordNorm()", "", EVALUATION + "ARecordAddsNoMoreThanItsBound"),
-        ("evaluated-by-all-records", "EvaluationRecords", "SequencesOf(privacy::RecordPart::kEvaluation, *split, evaluation)",
-         "evaluation", EVALUATION + "RecordsThatTrainDoNotCount"),
-        ("evaluation-charged-to-all", "EvaluationCharge", "privacy::RecordPart::kEvaluation", "privacy::RecordPart::kAll",
+        ("evaluated-square-without-a-bound", "EvaluationNorm", "* RecordNorm()", "",
+         EVALUATION + "ARecordAddsNoMoreThanItsBound"),
+        ("evaluated-by-all-records", "EvaluationRecords",
+         "SequencesOf(privacy::RecordPart::kEvaluation, *split, held_out)",
+         "held_out", EVALUATION + "RecordsThatTrainDoNotCount"),
+        ("evaluation-charged-to-all", "EvaluationCharge", "privacy::RecordPart::kEvaluation",
+         "privacy::RecordPart::kAll",
          EVALUATION + "IsPaidForByTheEvaluationRecords"),
         ("evaluated-though-refused", "EvaluateCandidate",
          "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
@@ -27,7 +30,8 @@ def evaluation():
          EVALUATION + "IsPaidForByTheEvaluationRecords"),
         ("evaluation-without-slack", "EvaluationCharge", ".num_steps = num_evaluations})", ".num_steps = 0})",
          EVALUATION + "IsPaidForByTheEvaluationRecords"),
-        ("evaluated-with-keys-of-another-record", "Value", "!fresh &&", "", EVALUATION + "GainsAreThoseOfTheNewestEvents"),
+        ("evaluated-with-keys-of-another-record", "Value", "!fresh &&", "",
+         EVALUATION + "GainsAreThoseOfTheNewestEvents"),
         ("evaluated-gain-clipped-on-one-side", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "std::clamp(ratio, 0.0, 1.0)",
          "deployments_test:Deployments.BetterIsWrongNoMoreOftenThanStated"),
         ("evaluated-by-what-it-learned-from", "TargetsOf", "o.after->IsBefore(times[t])", "true",
@@ -57,7 +61,8 @@ MAKE = "make_plan_test:MakePlanTest."
 
 def lifetime():
     return table("runtime/personalise/deployment.cc", [
-        ("deployment-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();", "o.num_steps = s.steps_per_run;",
+        ("deployment-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();",
+         "o.num_steps = s.steps_per_run;",
          DEPLOYMENT + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("deployment-trains-on-those-that-evaluate", "TrainingOf", "o.privacy.part = s.training_part();", "",
          DEPLOYMENT + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
@@ -73,7 +78,8 @@ def lifetime():
          DEPLOYMENT + "APlanIsMadeAnewWithOtherEvaluatesBeforeItsFirstCharge"),
         ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
          DEPLOYMENT + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
-        ("training-catches-up-with-its-evaluates", "TrainsUntil", "if (std::floor(due + 1e-9) > before) until = newest;",
+        ("training-catches-up-with-its-evaluates", "TrainsUntil",
+         "if (std::floor(due + 1e-9) > before) until = newest;",
          "until = newest;", DEPLOYMENT + "TrainsUntilTheNewestEvaluationBecameDue"),
         ("limit-of-the-app-raised", "WriteDeployment", "if (LimitFollowsPlan(there, earlier)) ", "",
          DEPLOYMENT + "ALimitThatIsThereHolds"),
@@ -85,7 +91,8 @@ def lifetime():
         ("new-ledger-beside-what-was-trained", "FindPlan",
          "WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));", "",
          MAKE + "BesideWhatRunsTrainedNoPlanBeginsAnew"),
-        ("plan-written-over-one-of-meanwhile", "MakePlan", "WriteDeployment(ledger, *deployment, wanted.run, newest_row)",
+        ("plan-written-over-one-of-meanwhile", "MakePlan",
+         "WriteDeployment(ledger, *deployment, wanted.run, newest_row)",
          "WriteDeployment(ledger, *deployment, wanted.run)", MAKE + "TwoCallsAtOnce_WriteOnePlan"),
         ("second-of-two-plans-is-an-error", "MakePlan", "if (now == newest_row) return written;", "return written;",
          MAKE + "TwoCallsAtOnce_WriteOnePlan"),
@@ -113,16 +120,19 @@ def run_planned():
          NIGHT + "AFirstPlannedRunThatCannotReadLeavesNoModel"),
         ("served-unevaluated", "Choose", "if (settings().evaluations == 0)", "if (true)",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("evaluated-every-run", "EvaluationIsDue", "steps * (s.evaluations - s.evaluations_before) / s.num_steps() > evaluations &&",
+        ("evaluated-every-run", "EvaluationIsDue",
+         "steps * (s.evaluations - s.evaluations_before) / s.num_steps() > evaluations &&",
          "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("new-base-evaluated-by-next-to-nothing", "EvaluationIsDue", "&& s.trains_until > 0) return true;", ") return true;",
+        ("new-base-evaluated-by-next-to-nothing", "EvaluationIsDue", "&& s.trains_until > 0) return true;",
+         ") return true;",
          "rebase_test:RebaseTest.WithoutAFixedDay_ANewBaseIsEvaluatedWhenAEvaluationIsDue"),
         ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnEvaluations());", "",
          NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
         ("worse-candidate-served", "ActOnEvaluations", "if (served.newest_is_worse) return Serve(base_);", "",
          NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
-        ("local-choice-unsaid", "Tuning", "s.evaluates_locally != 0 ? kLocalChoice", "s.evaluates_locally > 1 ? kLocalChoice",
+        ("local-choice-unsaid", "Tuning", "s.evaluates_locally != 0 ? kLocalChoice",
+         "s.evaluates_locally > 1 ? kLocalChoice",
          NIGHT + "EvaluatedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
@@ -169,9 +179,11 @@ def line():
 
 def damage():
     return table("runtime/personalise/heal_plan.cc", [
-        ("damaged-checkpoint-ends-a-deployment", "HealPlanModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
+        ("damaged-checkpoint-ends-a-deployment", "HealPlanModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());",
+         "",
          DAMAGE + "ACheckpointIsLeft*"),
-        ("damaged-candidate-ends-a-deployment", "HealPlanModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "",
+        ("damaged-candidate-ends-a-deployment", "HealPlanModels",
+         "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "",
          DAMAGE + "NothingIsLeftToTrain*"),
         ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
          DAMAGE + "AStartIsLeft*"),
@@ -363,12 +375,14 @@ def added():
          "if (known.empty()) return 0;", ADDED + "EvaluationAndEvaluationAreOfTheListsThatAreServed/1"),
         ("base-evaluated-with-its-untrained-items", "Gains", "o.lists_of_base", "o.lists_of_candidate",
          ADDED + "EvaluationRanksEachModelAsItIsServed/1"),
-        ("candidate-evaluated-by-another-rule-than-the-model-s", "Reader", "list_(graph.architecture().num_items, lists)",
+        ("candidate-evaluated-by-another-rule-than-the-model-s", "Reader",
+         "list_(graph.architecture().num_items, lists)",
          "list_(graph.architecture().num_items, {.withheld = lists.withheld, .untrained = lists.untrained})",
          "evaluate_candidate_test:EvaluationTest.GainsAreThoseOfTheNewestEvents"),
     ]) + table("runtime/personalise/planned_run.cc", [
         ("run-evaluates-by-another-rule-than-the-model-s", "MakeEvaluationOptions", ".lists_of_base = base_.lists(),",
-         ".lists_of_base = {.withheld = base_.retired()},", "planned_run_test:PlannedRunTest.EvaluatesByTheListsThatTheModelsSay"),
+         ".lists_of_base = {.withheld = base_.retired()},",
+         "planned_run_test:PlannedRunTest.EvaluatesByTheListsThatTheModelsSay"),
         ("run-with-a-base-of-other-lists", "RunPlanned",
          "WISP_RETURN_IF_ERROR(CheckBaseOfPlan(settings, *base, ledger));", "",
          "planned_run_test:PlannedRunTest.BaseOfOtherLists_IsRefusedBeforeACharge"),
@@ -415,8 +429,8 @@ def offer():
          "for (const float s : popular) { if (s - s != 0) return NotFinite(); } popular_ = std::move(popular);",
          "private_recommender_test:PrivateRecommenderTest.NoHistory_SamplesAreChargedForAnyScores"),
     ]) + table("runtime/inference/session_setup.cc", [
-        ("cold-start-in-no-plan", "Session::MemoryOf", ".user without history = (a.num_items + 2 * a.width) * sizeof(float)",
-         ".user without history = 0",
+        ("cold-start-in-no-plan", "Session::MemoryOf", ".cold_start = (a.num_items + 2 * a.width) * sizeof(float)",
+         ".cold_start = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
@@ -464,5 +478,5 @@ def embed():
 
 
 def faults():
-    return (evaluation() + lifetime() + run_planned() + line() + damage() + rebase() + log() + change() + added() + offer() +
-            embed())
+    return (evaluation() + lifetime() + run_planned() + line() + damage() + rebase() + log() + change() + added() +
+            offer() + embed())

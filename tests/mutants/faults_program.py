@@ -44,7 +44,7 @@ def figures():
         ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.py"),
         ("events-replaced-whose-names-are-not-beside-them", "CheckReplacesMadeUp",
          "BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.py"),
-    ]) + table("tools/wisp/deployment/cmd_log_exchange.cc", [
+    ]) + table("tools/wisp/deployment/cmd_log_backup.cc", [
         ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
          "cli_outputs.py"),
     ]) + table("tools/wisp/statement_check.cc", [

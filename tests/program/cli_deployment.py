@@ -349,13 +349,13 @@ def test_one_word_written_with_a_combined_letter_and_with_two_characters_is_two(
 
 def test_a_user_without_history_gets_popular_items():
     # A user without history gets popular items, unless these are retired.
-    run("wisp recommend --model base-2.wisp --user without history --history radio", 2, "one is allowed, 2 were given")
-    r = run("wisp recommend --model base-2.wisp --user without history --json")
+    run("wisp recommend --model base-2.wisp --cold-start --history radio", 2, "one is allowed, 2 were given")
+    r = run("wisp recommend --model base-2.wisp --cold-start --json")
     first = r[0]["item"]
     write("gone.txt", f"{first}\n")
     r = run("wisp catalogue retire --model base-2.wisp --items gone.txt --out base-4.wisp --json")
     assert r["retired"] == 1 and r["items"] == 483
-    r = run("wisp recommend --model base-4.wisp --user without history --count 483 --json")
+    r = run("wisp recommend --model base-4.wisp --cold-start --count 483 --json")
     assert len(r.json) == 479 and first not in [i["item"] for i in r.json]
     r = run("wisp catalogue list --model base-4.wisp --json")
     assert [i["key"] for i in r["items"] if i["retired"]] == [first]

@@ -57,8 +57,8 @@ def test_these_are_refused_before_anything_is_charged():
     run(f"{of_texts} --max-new-tokens 6 --private-texts notes.txt --ledger n.db --clip 1", 2)
     aggregate = f"{private_texts} {public} --ledger n.db"
     run(aggregate,
-        2, "exactly one of --clip (mode aggregate), --epsilon-per-sample and --epsilon (for --planned-samples samples together, at"
-           " --delta) is needed$")
+        2, "exactly one of --clip (mode aggregate), --epsilon-per-sample and --epsilon (for --planned-samples together,"
+           " at --delta) is needed$")
     run(f"{aggregate} --budget 8", 2, "is needed; --budget limits the ledger alone")
     run(f"{aggregate} --planned-samples 8", 2, "and --epsilon is not given")
     run(f"{aggregate} --lambda 0.5", 2, "--lambda is of the mode mixed; the mode here is aggregate, which has --clip")
@@ -89,7 +89,8 @@ def test_a_target_for_this_text_alone_is_charged_to_its_end():
     r = run(
         f"{anchored} --ledger n.db {target} --json",
         0,
-        "warning: without --planned-samples this text may spend the whole limit of the ledger n.db, epsilon 8 at delta 1e-06",
+        "warning: without --planned-samples this text may spend the whole limit of the ledger n.db, epsilon 8 at "
+        "delta 1e-06",
     )
     assert r["privacy"]["mode"] == "anchored" and r["privacy"]["samples_charged"] == 6 and len(r["tokens"]) <= 6
     assert 7 < r["privacy"]["spent"] <= 8 and r["privacy"]["limit"]["epsilon"] == 8
@@ -114,10 +115,10 @@ deployment = f"{plain} {beside} --ledger l.db {target} --planned-samples 10 --ma
 
 def test_a_deployment_over_several_texts():
     r = run(f"{deployment} 6")
-    assert "without --planned-samples" not in r.err, "a lifetime is asked for that was given"
+    assert "without --planned-samples" not in r.err, "a planned number is asked for that was given"
     assert says("^Once", r.out), "the text does not begin with its prompt"
     assert "6 tokens charged to l.db" in r.err, "the cost is not said"
-    assert "of the lifetime of 10 tokens, 4 are left" in r.err, "what is left is not said"
+    assert "of 10 tokens planned, 4 are left" in r.err, "what is left is not said"
 
 
 def test_without_deployment_the_tokens_have_another_cost():
@@ -126,13 +127,13 @@ def test_without_deployment_the_tokens_have_another_cost():
         4, "begun with a plan of 10 samples, of which 4 are left;.*--planned-samples 10")
     run(f"{deployment} 6", 4, "the budget has room for 4 tokens")
     r = run(f"{deployment} 1 --json")
-    assert r["privacy"]["lifetime"] == 10 and r["privacy"]["planned_left"] == 3
+    assert r["privacy"]["planned_samples"] == 10 and r["privacy"]["planned_left"] == 3
     run(f"{deployment} 4", 4, "the budget has room for 3 tokens, and up to 4 are asked for")
     run(f"{deployment} 1", 0, "1 token charged")
     run(f"{deployment} 1")
     run(f"{deployment} 2", 4, "the budget has room for 1 token, and up to 2 are asked for")
-    run(f"{deployment} 1", 0, "of the lifetime of 10 tokens, 0 are left")
-    run(f"{deployment} 1", 4, "the lifetime of 10 tokens is used up, all of it is charged to l.db: nothing more was charged")
+    run(f"{deployment} 1", 0, "of 10 tokens planned, 0 are left")
+    run(f"{deployment} 1", 4, "all 10 planned tokens are used up and charged to l.db: nothing more was charged")
 
 
 def test_the_output_says_how_much_the_samples_are_worth_before_they_come():

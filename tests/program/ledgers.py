@@ -292,7 +292,7 @@ sample = (
 
 
 def test_the_ledgers_limit():
-    # The ledger's limit, which was set before, does not cover the lifetime.
+    # The ledger's limit, which was set before, does not cover the planned number.
     run(f"wisp train --recipe {public_recipe} --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp")
     run(f"{sample} --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999",
         4, "the new limit's delta is 0.999, which is not below 1 / 10000 records.* assumed where nobody declares")
@@ -308,14 +308,14 @@ def test_the_ledgers_limit():
 def test_a_second_query_under_the_same_plan_continues_the_plan():
     planned = f"{sample} --ledger plan.db --epsilon 2 --delta 1e-6 --planned-samples 5"
     r = run(planned)
-    assert "lifetime" not in r.err, "the first samples of a plan speak of it"
+    assert "planned" not in r.err, "the first samples of a plan speak of it"
     r = run(planned)
-    assert "lifetime" not in r.err, "the second query of a plan warns"
+    assert "planned" not in r.err, "the second query of a plan warns"
     run(
         f"{sample} --ledger samples.db --epsilon 19 --delta 1e-6 --planned-samples 40",
         0,
-        "of the --planned-samples of 40 samples the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for"
-        " [1-9]",
+        "of 40 planned samples the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room "
+        "for [1-9]",
     )
 
 

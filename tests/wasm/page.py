@@ -271,8 +271,8 @@ def check_deployment(browser):
       await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
       await device.appendEvents(Array.from({ length: 600 }, (_, i) => (
         { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i })));
-      const deployment = { model: 'base.wisp', output: 'mine.wisp', epsilon: 4, delta: 1e-3, numRecordsPublic: 60, runs: 3,
-                     unit: 'user', stepsPerRun: 2 };
+      const deployment = { model: 'base.wisp', output: 'mine.wisp', epsilon: 4, delta: 1e-3, numRecordsPublic: 60,
+                     runs: 3, unit: 'user', stepsPerRun: 2 };
       const plans = [];
       for (let i = 0; i < 2; ++i) plans.push((await device.plan(deployment)).wasThere);
       const refused = await device.plan({ ...deployment, runs: 2 }).catch((error) => `${error.kind}: ${error.message}`);

@@ -85,7 +85,7 @@ struct PrivateSampleArguments {
   std::optional<std::string> unit;
   std::optional<double> lambda, clip, epsilon_per_sample, epsilon, delta, budget;
   std::optional<uint64_t> planned_samples, num_records_public;
-  bool planned_of_one = false;  // nobody asked for a lifetime, so it is that of this text alone
+  bool planned_of_one = false;  // nobody planned a number, so it is that of this text alone
   double temperature = 1, top_p = 1;
   uint32_t top_k = 0, block = 0;
   std::vector<std::string> public_datasets;

@@ -50,7 +50,7 @@ Result<uint32_t> BaseTop(const std::string& support) {
   return InvalidArgument("--support is '", support, "', allowed are all and base:K, the K best tokens of the base");
 }
 
-// A target without a lifetime holds for this text alone.
+// A target without a planned number holds for this text alone.
 PrivateSampleArguments SamplesOf(const GenerateArguments& a) {
   PrivateSampleArguments p = a.priv;
   p.temperature = a.temperature;

@@ -20,7 +20,7 @@ CLI::Option* AddPrivateSamples(CLI::App* c, PrivateSampleArguments& p, const cha
       "anchored: how far a logit may move from the base's; aggregate: how far one private text may move it");
   add("--epsilon-per-sample", p.epsilon_per_sample, "Instead: the cost of one sample at delta 0");
   add("--epsilon", p.epsilon,
-      "Instead: a target for all --planned-samples samples together, at --delta; it limits a ledger that is still "
+      "Instead: a target for all --planned-samples together, at --delta; it limits a ledger that is still "
       "empty");
   add("--planned-samples", p.planned_samples,
       "Number of samples over all queries, for the target. Without it, wisp generate takes the tokens of this text "

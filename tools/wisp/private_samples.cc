@@ -74,7 +74,7 @@ Status PrivateSamples::CheckStrength(const PrivateSampleOptions& o) const {
   const bool only_limits = p_.budget && !p_.lambda && !p_.clip && !p_.epsilon_per_sample && !p_.planned_samples;
   return InvalidArgument("samples from this model are charged: exactly one of ", clips ? "--clip" : "--lambda",
                          " (mode ", NameOf(mode),
-                         "), --epsilon-per-sample and --epsilon (for --planned-samples samples together, at --delta) ",
+                         "), --epsilon-per-sample and --epsilon (for --planned-samples together, at --delta) ",
                          "is needed", only_limits ? "; --budget limits the ledger alone" : "");
 }
 
@@ -109,7 +109,7 @@ Result<uint64_t> PrivateSamples::LeftOf(const privacy::Mechanism& planned) const
 }
 
 // A target covers the samples alone; the ledger's existing limit covers everything.
-Status PrivateSamples::WarnOfDeployment(const SamplingSetup& setup) const {
+Status PrivateSamples::WarnOfPlan(const SamplingSetup& setup) const {
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism planned_samples,
                         ToMechanism(setup.cost, *p_.planned_samples, ledger_->adjacency()));
@@ -124,14 +124,14 @@ Status PrivateSamples::WarnOfDeployment(const SamplingSetup& setup) const {
   if (ledger_->CheckFits(charges, new_limit).ok()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const uint64_t left, SamplesLeft(setup, *p_.planned_samples));
   const auto held = new_limit ? new_limit : limit;
-  Warn("warning: of the --planned-samples of " + std::to_string(*p_.planned_samples) +
-       " samples the ledger's limit, epsilon " + privacy::DoubleText(held->epsilon()) + " at delta " +
-       privacy::DoubleText(held->delta()) + " over everything, leaves room for " + std::to_string(left));
+  Warn("warning: of " + std::to_string(*p_.planned_samples) + " planned samples the ledger's limit, epsilon " +
+       privacy::DoubleText(held->epsilon()) + " at delta " + privacy::DoubleText(held->delta()) +
+       " over everything, leaves room for " + std::to_string(left));
   return OkStatus();
 }
 
-// Warns if the ledger was begun with a lifetime of samples at another cost: the rest of that lifetime stays unused.
-Status PrivateSamples::WarnOfOtherDeployment(const SamplingSetup& setup) const {
+// Warns if the ledger was begun with a plan of samples at another cost: the rest of that plan stays unused.
+Status PrivateSamples::WarnOfOtherPlan(const SamplingSetup& setup) const {
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism one, ToMechanism(setup.cost, 1, ledger_->adjacency()));
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger_->Plans());
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger_->Entries());
@@ -149,7 +149,7 @@ Status PrivateSamples::WarnOfOtherDeployment(const SamplingSetup& setup) const {
   return OkStatus();
 }
 
-// A target without a lifetime becomes the limit of a new ledger, together with the text that it is for.
+// A target without a planned number becomes the limit of a new ledger, together with the text that it is for.
 Status PrivateSamples::WarnOfOneText(const SamplingSetup& setup) const {
   if (!p_.planned_of_one) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto limit, setup.promise.LimitToSet());
@@ -166,7 +166,7 @@ Status PrivateSamples::Begin(const SamplingSetup& setup) {
   WarnIfWeak(setup);
   if (setup.cost.kind == SampleCost::Kind::kNothing) return OkStatus();
   if (!before_) return WarnOfOneText(setup);
-  return p_.planned_samples && !p_.planned_of_one ? WarnOfDeployment(setup) : WarnOfOtherDeployment(setup);
+  return p_.planned_samples && !p_.planned_of_one ? WarnOfPlan(setup) : WarnOfOtherPlan(setup);
 }
 
 void PrivateSamples::SayIfRaised() const {
@@ -192,14 +192,14 @@ Status PrivateSamples::InWords(const Status& refused, const SamplingSetup& setup
 
 Status PrivateSamples::DeploymentInWords(const Status& refused, const SamplingSetup& setup, const char* thing) const {
   const bool is_charged = ledger_ && setup.cost.kind != SampleCost::Kind::kNothing;
-  const bool has_deployment = is_charged && p_.planned_samples && !p_.planned_of_one;
-  if (!has_deployment || refused.code() != StatusCode::kPrivacyRefused) return refused;
+  const bool has_plan = is_charged && p_.planned_samples && !p_.planned_of_one;
+  if (!has_plan || refused.code() != StatusCode::kPrivacyRefused) return refused;
   WISP_ASSIGN_OR_RETURN(const auto planned_samples, ToMechanism(setup.cost, *p_.planned_samples, ledger_->adjacency()));
   WISP_ASSIGN_OR_RETURN(const uint64_t charged, ChargedOf(planned_samples));
   WISP_ASSIGN_OR_RETURN(const uint64_t left, SamplesLeft(setup, 1));
   if (charged < *p_.planned_samples || left > 0) return refused;
-  return PrivacyRefused("the lifetime of ", Counted(*p_.planned_samples, thing),
-                        " is used up, all of it is charged to ", p_.ledger, ": nothing more was charged");
+  return PrivacyRefused("all ", *p_.planned_samples, " planned ", thing, "s are used up and charged to ", p_.ledger,
+                        ": nothing more was charged");
 }
 
 Result<SampleGoal> PrivateSamples::Goal() const {
@@ -333,8 +333,7 @@ void PrivateSamples::PrintCost(const Json& cost, const char* thing, std::FILE* t
                  privacy::DoubleText(cost["limit"]["delta"].get<double>()).c_str());
   }
   if (cost.contains("planned_samples"))
-    std::fprintf(to, "of the lifetime of %s, %llu %s left\n",
-                 Counted(cost["planned_samples"].get<uint64_t>(), thing).c_str(),
+    std::fprintf(to, "of %s planned, %llu %s left\n", Counted(cost["planned_samples"].get<uint64_t>(), thing).c_str(),
                  static_cast<unsigned long long>(cost["planned_left"]), cost["planned_left"] == 1 ? "is" : "are");
 }
 

@@ -42,14 +42,14 @@ class PrivateSamples {
   // which `options` then points.
   Status Read(const Session& session, PrivateSampleOptions& options);
   // Call it after the setup and before the first sample. It warns if samples will depend little on the model, if this
-  // text may spend the whole limit, if the limit does not cover the whole lifetime, or if the ledger was begun with
+  // text may spend the whole limit, if the limit does not cover the planned number, or if the ledger was begun with
   // another one.
   Status Begin(const SamplingSetup& setup);
   // Call it after a new limit is written.
   void SayIfRaised() const;
   // Rewrites a refusal of the ledger for people. Any other error stays unchanged.
   Status InWords(const Status& refused, const SamplingSetup& setup, uint64_t samples) const;
-  // Rewrites the refusal of a text whose lifetime is used up, so that it names the lifetime and not the budget. Any
+  // Rewrites the refusal of a text when the planned number is used up, so that it names that number and not the budget. Any
   // other error stays unchanged.
   Status DeploymentInWords(const Status& refused, const SamplingSetup& setup, const char* thing) const;
   // Uses public numbers only: parameters, charges, and the ledger's own figures.

@@ -74,8 +74,8 @@ Dict PlanOf(const wisp_plan& plan) {
   return out;
 }
 
-Dict PlanDeployment(Dict given) {
-  PlanArguments arguments(std::move(given), "plan_deployment");
+Dict MakePlan(Dict given) {
+  PlanArguments arguments(std::move(given), "make_plan");
   wisp_plan plan = WISP_INIT(wisp_plan);
   wisp_error error;
   const wisp_code code = WithoutGil([&] { return wisp_plan_make(arguments.options(), &plan, &error); });
@@ -145,7 +145,7 @@ void Note(void* data, wisp_log_level level, const char* sentence) {
   static_cast<std::vector<std::pair<bool, std::string>>*>(data)->emplace_back(level == WISP_LOG_WARNING, sentence);
 }
 
-Dict PlannedRun(Dict dict, nb::object progress) {
+Dict RunPlanned(Dict dict, nb::object progress) {
   Options given(std::move(dict), "run_planned");
   Anchor anchor(given.Value("anchor"));
   Progress told(std::move(progress));
@@ -261,10 +261,10 @@ void CatalogueRetire(Dict dict) {
 }  // namespace
 
 void BindDeployment(nb::module_& module) {
-  module.def("plan_deployment", &PlanDeployment, nb::arg("options"));
+  module.def("make_plan", &MakePlan, nb::arg("options"));
   module.def("change_plan", &ChangePlan, nb::arg("options"));
   module.def("budget", &Budget, nb::arg("options"));
-  module.def("run", &PlannedRun, nb::arg("options"), nb::arg("progress") = nb::none());
+  module.def("run_planned", &RunPlanned, nb::arg("options"), nb::arg("progress") = nb::none());
   module.def("evaluate", &Evaluate, nb::arg("options"));
   module.def("rebase", &Rebase, nb::arg("options"));
   module.def("rebase_adapter", &RebaseAdapter, nb::arg("options"));

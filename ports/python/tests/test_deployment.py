@@ -20,11 +20,11 @@ def deployment(files, tmp_path):
 
 def test_lives_its_runs(deployment):
     plan, planned_run = deployment
-    made = wisp.plan_deployment(**plan)
+    made = wisp.make_plan(**plan)
     assert made.runs == 3 and made.training_noise > 0 and made.noise_of_an_item > 0
-    assert not made.was_there and wisp.plan_deployment(**plan).was_there
+    assert not made.was_there and wisp.make_plan(**plan).was_there
     with pytest.raises(wisp.PrivacyRefused, match="the number of runs is 3, asked for is 2"):
-        wisp.plan_deployment(**{**plan, "runs": 2})
+        wisp.make_plan(**{**plan, "runs": 2})
     steps = []
     report = wisp.run_planned(**planned_run, progress=steps.append)
     assert report.steps == 2 == len(steps) and report.runs_left == 2
@@ -37,15 +37,15 @@ def test_lives_its_runs(deployment):
     assert [wisp.run_planned(**planned_run).runs_left for _ in range(2)] == [1, 0]
     with wisp.Recommender.open(planned_run["output"]) as model:
         assert model.recommend([1])[0].tolist()
-    assert wisp.plan_deployment(**plan, output=planned_run["output"]).was_there
+    assert wisp.make_plan(**plan, output=planned_run["output"]).was_there
     plan["ledger"].unlink()
     with pytest.raises(wisp.PrivacyRefused, match="would forget what they spent"):
-        wisp.plan_deployment(**plan, output=planned_run["output"])
+        wisp.make_plan(**plan, output=planned_run["output"])
 
 
 def test_a_run_may_be_stopped(deployment):
     plan, planned_run = deployment
-    wisp.plan_deployment(**plan)
+    wisp.make_plan(**plan)
     with pytest.raises(wisp.Cancelled):
         wisp.run_planned(**planned_run, progress=lambda step: False)
     with pytest.raises(KeyboardInterrupt):
@@ -55,7 +55,7 @@ def test_a_run_may_be_stopped(deployment):
 
 def test_a_dry_run_writes_nothing(deployment):
     plan, _ = deployment
-    assert wisp.plan_deployment(**plan, dry_run=True, measure=True).seconds_of_run > 0
+    assert wisp.make_plan(**plan, dry_run=True, measure=True).seconds_of_run > 0
     assert not plan["ledger"].exists()
 
 
@@ -73,7 +73,7 @@ def test_a_dry_run_writes_nothing(deployment):
 def test_a_wrong_plan_is_a_sentence(deployment, changed, error, sentence):
     plan, _ = deployment
     with pytest.raises(error, match=sentence):
-        wisp.plan_deployment(**{**plan, **changed})
+        wisp.make_plan(**{**plan, **changed})
     assert not plan["ledger"].exists()
 
 
@@ -121,7 +121,7 @@ def test_items_come_and_go(tmp_path, cafe):
 
 def test_a_new_base_carries_what_was_learned(deployment, tmp_path):
     plan, planned_run = deployment
-    wisp.plan_deployment(**plan)
+    wisp.make_plan(**plan)
     wisp.run_planned(**planned_run)
     newer = tmp_path / "newer.wisp"
     wisp.catalogue_add(CAFE, [("tea-snow",)], newer)

@@ -148,7 +148,7 @@ def test_settings_are_arguments():
     assert in_python("(the same data: `dataset` 'Anna'\\''s log.db')") == """(the same data: dataset="Anna's log.db")"""
     assert in_python("declared public (`public_datasets` 'films')") == "declared public (public_datasets=['films'])"
     assert in_python("(`ledger_path`) and (`other_data`)") == "(ledger) and (other_data=True)"
-    assert in_python("make one (`wisp_plan_make`)") == "make one (wisp.plan_deployment)"
+    assert in_python("make one (`wisp_plan_make`)") == "make one (wisp.make_plan)"
 
 
 @pytest.mark.parametrize(

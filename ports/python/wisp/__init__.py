@@ -35,7 +35,7 @@ from ._deployment import (
     change_plan,
     evaluate,
     planned_run,
-    plan_deployment,
+    make_plan,
     rebase,
     rebase_adapter,
 )
@@ -70,9 +70,9 @@ __all__ = [
     "NewItem", "RunReport", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender",
     "Provenance", "Quality", "Rebased", "Recommender", "Session", "Step", "TextInfo", "TextModel", "TrainingMemory",
     "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire",
-    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "run", "personalise", "plan_deployment",
+    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "personalise", "make_plan",
     "plan_memory", "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter",
-    "run_program", "train", "train_classifier", "train_texts",
+    "run_planned", "run_program", "train", "train_classifier", "train_texts",
 ]  # fmt: skip
 
 for _object in (Log, PrivateGenerator, PrivateRecommender, Recommender, Session, TextModel):

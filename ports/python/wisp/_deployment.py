@@ -15,7 +15,7 @@ from ._results import Budget, RunReport, Plan, Quality, Rebased
 from ._training import Anchor
 
 
-def plan_deployment(
+def make_plan(
     model: Path,
     ledger: Path,
     *,
@@ -65,7 +65,7 @@ def plan_deployment(
     Raises PrivacyRefused if the ledger has another plan, or charges and no plan, and for an epsilon that no noise
     meets.
     """
-    return Plan(**_core.plan_make(dict(locals())))
+    return Plan(**_core.make_plan(dict(locals())))
 
 
 def change_plan(

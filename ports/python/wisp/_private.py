@@ -24,8 +24,8 @@ class SampleOptions(TypedDict, total=False):
       logits; None: anchored if there is a base, else mixed.
     public_datasets: labels of data sets in the models' provenance that are public: your word.
     Exactly one of lambda_, clip, epsilon_per_sample, and epsilon (of planned_samples together, at delta).
-    budget_epsilon: limit over everything ever done with this data. samples_per_charge: charged samples are spent even if
-      unused; 0: 1. num_records_public: a number of records that anybody may know; delta must be below 1 over it.
+    budget_epsilon: limit over everything ever done with this data. samples_per_charge: charged samples are spent even
+      if unused; 0: 1. num_records_public: a number of records that anybody may know; delta must be below 1 over it.
     """
 
     ledger: Path | None
@@ -54,7 +54,9 @@ class PrivateRecommender(_core.PrivateRecommender):
     """Items are sampled instead of ranked, and the ledger is charged before each sample. Samples from weights with a
     guarantee, or of public data alone, are free. Keeps the models open. A context manager."""
 
-    def __init__(self, model: Recommender, *, base: Recommender | None = None, **options: Unpack[SampleOptions]) -> None:
+    def __init__(
+        self, model: Recommender, *, base: Recommender | None = None, **options: Unpack[SampleOptions]
+    ) -> None:
         """Options: see `wisp.SampleOptions`. PrivacyRefused: the sentence says what has no guarantee."""
         super().__init__(model, base, dict(options))
 
@@ -130,7 +132,7 @@ class PrivateGenerator(_core.PrivateGenerator):
         return Generated(**self._generate(prompt, {"max_new_tokens": max_new_tokens, "stop": stop}, on_text))
 
     def stream(self, prompt: str, *, max_new_tokens: int = 0, stop: Sequence[str] = ()) -> Iterator[str]:
-        """`generate`, piece by piece: each piece is sampled, and charged, when the loop asks for it. Until the loop ends,
-        or is left, other calls of this object and its models are refused."""
+        """`generate`, piece by piece: each piece is sampled, and charged, when the loop asks for it. Until the loop
+        ends, or is left, other calls of this object and its models are refused."""
         options = {"max_new_tokens": max_new_tokens, "stop": stop}
         return stream(lambda told: self._generate(prompt, options, told), self._waits)

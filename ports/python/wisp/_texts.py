@@ -44,8 +44,8 @@ class TextModel(_core.TextModel):
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[OpenOptions]) -> TextModel:
-        """Opens the file. Options: see `wisp.OpenOptions`; others than backend, float16_cache, verify, verified, adapter
-        and num_threads raise Unsupported. InvalidArgument if the model has no tokenizer."""
+        """Opens the file. Options: see `wisp.OpenOptions`; others than backend, float16_cache, verify, verified,
+        adapter and num_threads raise Unsupported. InvalidArgument if the model has no tokenizer."""
         return cls(path, **options)
 
     def __enter__(self) -> TextModel:

@@ -3,7 +3,7 @@
 the end with the base.
 
     tools/bench/deployment/measure.py cafe --users 500 2000 20000 --seeds 1 2 3
-    tools/bench/deployment/measure.py games --data games.txt --users 2000 20000 --json games.jsonl -- --learning-rate 0.003
+    tools/bench/deployment/measure.py games --data games.txt --users 2000 20000 --json g.jsonl -- --learning-rate 0.003
     tools/bench/deployment/measure.py games --data games.txt --whole --items-kept 3000 --public 4000 --ordinary
     tools/bench/deployment/measure.py ml-1m --data ml-1m.txt --items ml-1m-items.tsv --genre Horror --users 500 2000
 
@@ -17,8 +17,8 @@ Of games, --whole lets the base learn whole histories, so that no item is new to
 that most people chose. --ordinary fine-tunes the base without privacy too, on the same log: what there is to be
 learned.
 With --grow people come over the runs: run t of T has the first t / T of them.
-A log is divided by a day (`wisp plan --trains-until`): what people did before it trains, what they did later evaluates. Of
-a cafe's events the last fifth is later; of histories, which have no times, the last fifth of each.
+A log is divided by a day (`wisp plan --trains-until`): what people did before it trains, what they did later evaluates.
+Of a cafe's events the last fifth is later; of histories, which have no times, the last fifth of each.
 Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
 Exit codes: 0 measured, 1 wisp failed.
 """
@@ -232,8 +232,8 @@ def live(wisp, split, options, users, seed):
     base, test, log = split.base(), split.test(), split.device(users, seed)
     ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
     deployment = ["--data", log, "--model", base, "--ledger", ledger, "--dataset", f"device {seed}"]
-    plan = wisp("plan", *deployment, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users, "--for",
-                f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until", split.trains_until(log),
+    plan = wisp("plan", *deployment, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users,
+                "--for", f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until", split.trains_until(log),
                 *options.plan)
     better, seconds, everyone = [], 0, log
     for number in range(1, options.runs + 1):
