@@ -153,8 +153,8 @@ typedef struct wisp_private_text_options { /* what is protected, and how tokens 
 } wisp_private_text_options;
 
 /* `model` must stay open until the generator is closed; one thread at a time uses both. WISP_PRIVACY_REFUSED: the
- * sentence says what has no guarantee, or that a ledger is needed. The ledger, its limit and the plan of
- * samples are written with the first text that wisp_private_generate does not refuse. */
+ * sentence says what has no guarantee, or that a ledger is needed. The ledger, its limit and the plan of samples
+ * are written with the first text that wisp_private_generate does not refuse. */
 WISP_API wisp_code wisp_private_generator_open(wisp_text_model* model, const wisp_private_text_options* options,
                                                wisp_private_generator** generator, wisp_error* error);
 WISP_API void wisp_private_generator_close(wisp_private_generator* generator); /* close it before its models */

@@ -160,8 +160,8 @@ Status SetUpCharge(const PrivateSampleOptions& o, PrivateSamplerOptions& s) {
   return OkStatus();
 }
 
-// A goal for a planned number makes a plan, if the ledger is still empty: this many samples, none more expensive than this,
-// whatever they show.
+// A goal for a planned number makes a plan, if the ledger is still empty: this many samples, none more expensive
+// than this, whatever they show.
 Result<SamplePromise> PromiseOf(const PrivateSampleOptions& o, const SampleCost& sample) {
   SamplePromise promise{.ledger = o.ledger, .new_limit = o.new_limit};
   if (!o.goal.planned) return promise;

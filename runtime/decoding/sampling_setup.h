@@ -79,8 +79,8 @@ struct PrivateSampleOptions {
 // The policy for the need of the model and of the base.
 DecodingPolicy PolicyOf(const PrivateSampleOptions& options);
 
-// The writes to the ledger before the first sample, when nothing else can be refused: a limit, and the plan of a
-// lifetime.
+// The writes to the ledger before the first sample, when nothing else can be refused: a limit, and the plan of
+// the samples.
 struct SamplePromise {
   privacy::Ledger* ledger = nullptr;                              // null: nothing to write
   std::optional<privacy::EpsilonDelta> new_limit = std::nullopt;  // see PrivateSampleOptions

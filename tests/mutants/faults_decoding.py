@@ -222,8 +222,8 @@ def texts():
         ("token-charged-after-it-is-sampled", "PrivateSampler::Sample",
          "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most)); return SampleDistinct(request, "
          "std::move(support));",
-         "const auto costs = CostsOf(support, request.count); auto sampled = SampleDistinct(request, std::move(support));"
-         " WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
+         "const auto costs = CostsOf(support, request.count); auto sampled = SampleDistinct(request, "
+         "std::move(support)); WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
          SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
         ("mixture-below-what-is-charged", "PrivateSampler::CheckMixture",
          "std::nextafter(least, 0) >= options_.min_probability", "true",

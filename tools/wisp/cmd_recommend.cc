@@ -109,8 +109,7 @@ void SayWhyEmpty(const RecommendArguments& a, const ModelFile& model, size_t num
 
 Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
   const int given = (a.history.empty() ? 0 : 1) + (a.user.empty() ? 0 : 1) + (a.cold_start ? 1 : 0);
-  if (given > 1)
-    return InvalidArgument("of --history, --user and --cold-start one is allowed, ", given, " were given");
+  if (given > 1) return InvalidArgument("of --history, --user and --cold-start one is allowed, ", given, " were given");
   if (given == 0) return InvalidArgument("--history, --user with --data, or --cold-start is needed");
   if (a.cold_start) return std::vector<int32_t>();
   if (!a.history.empty()) {

@@ -158,7 +158,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   if (made.ok()) show("");
   if (begun) PrintText("\n");
   samples.SayIfRaised();
-  if (!made.ok()) return samples.DeploymentInWords(made.status(), generator.setup(), "token");
+  if (!made.ok()) return samples.PlanInWords(made.status(), generator.setup(), "token");
   WISP_ASSIGN_OR_RETURN(const Json cost, samples.CostJson(generator.setup()));
   samples.WarnIfUnlimited(cost);
   if (!shows) {

@@ -190,7 +190,7 @@ Status PrivateSamples::InWords(const Status& refused, const SamplingSetup& setup
                         (left == 0 ? " fits" : " fit"), ": nothing was charged");
 }
 
-Status PrivateSamples::DeploymentInWords(const Status& refused, const SamplingSetup& setup, const char* thing) const {
+Status PrivateSamples::PlanInWords(const Status& refused, const SamplingSetup& setup, const char* thing) const {
   const bool is_charged = ledger_ && setup.cost.kind != SampleCost::Kind::kNothing;
   const bool has_plan = is_charged && p_.planned_samples && !p_.planned_of_one;
   if (!has_plan || refused.code() != StatusCode::kPrivacyRefused) return refused;

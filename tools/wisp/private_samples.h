@@ -49,9 +49,9 @@ class PrivateSamples {
   void SayIfRaised() const;
   // Rewrites a refusal of the ledger for people. Any other error stays unchanged.
   Status InWords(const Status& refused, const SamplingSetup& setup, uint64_t samples) const;
-  // Rewrites the refusal of a text when the planned number is used up, so that it names that number and not the budget. Any
-  // other error stays unchanged.
-  Status DeploymentInWords(const Status& refused, const SamplingSetup& setup, const char* thing) const;
+  // Rewrites the refusal of a text when the planned number is used up, so that it names that number and not the budget.
+  // Any other error stays unchanged.
+  Status PlanInWords(const Status& refused, const SamplingSetup& setup, const char* thing) const;
   // Uses public numbers only: parameters, charges, and the ledger's own figures.
   Result<nlohmann::ordered_json> CostJson(const SamplingSetup& setup) const;
   // Prints for people what CostJson says. `thing` is what was sampled: "sample" or "token".

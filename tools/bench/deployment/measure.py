@@ -233,7 +233,8 @@ def live(wisp, split, options, users, seed):
     ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
     deployment = ["--data", log, "--model", base, "--ledger", ledger, "--dataset", f"device {seed}"]
     plan = wisp("plan", *deployment, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users,
-                "--for", f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until", split.trains_until(log),
+                "--for", f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until",
+                split.trains_until(log),
                 *options.plan)
     better, seconds, everyone = [], 0, log
     for number in range(1, options.runs + 1):

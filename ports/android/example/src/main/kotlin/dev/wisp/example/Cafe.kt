@@ -63,7 +63,8 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
             anchor
         )
         EventLog.open(log).close() // creates the file if nothing was ordered yet
-        return Deployment.runPlanned(PlannedRunOptions(model, log.path, served.path, ledger.path), anchor, onProgress = onProgress)
+        val options = PlannedRunOptions(model, log.path, served.path, ledger.path)
+        return Deployment.runPlanned(options, anchor, onProgress = onProgress)
     }
 
     /** The cost of all runs so far, in words. */
