@@ -52,7 +52,7 @@ check_arrows runtime/inference 'runtime/(inference|model|layers|text|core)/|kern
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows runtime/text 'runtime/(text|core)/|schema/generated/'
 check_arrows tools/convert 'tools/convert/|runtime/(text|core)/|schema/generated/'
-check_arrows tools/wisp 'tools/(wisp|exchange)/|runtime/|kernels/|schema/'
+check_arrows tools/wisp 'tools/(wisp|convert)/|runtime/|kernels/|schema/'
 check_arrows tools/tokenizers 'tools/convert/|runtime/(text|core)/'
 check_arrows ports/c 'ports/c/|runtime/'
 check_arrows ports/python 'ports/python/'

@@ -1,18 +1,17 @@
-/* wisp: nightly training on a device. Plan what a year of private personalisation may cost, call one function a run,
+/* wisp: nightly training on a device. Plan what a year of private personalisation may cost, call one function for each run,
  * serve the personalised model only if it was found better than the base, maintain the log. Conventions: wisp.h.
  *
- *   wisp_plan_options plan = WISP_INIT(wisp_plan_options);      at each start: makes the plan, or finds it
+ *   wisp_plan_options plan = WISP_INIT(wisp_plan_options);   at each start: makes the plan, or finds it
  *   ...
  *   wisp_plan_make(&plan, NULL, &error);
- *   wisp_run_options run = WISP_INIT(wisp_run_options);   every run, in a thread of the app's
+ *   wisp_run_options run = WISP_INIT(wisp_run_options);      each night, in a thread of the app's
  *   ...
  *   wisp_run_result result = WISP_INIT(wisp_run_result);
  *   if (wisp_run_planned(&run, &result, &error) == WISP_OK && result.changed) open run.output_path anew;
  *
  * A model that is open stays as it is while a run replaces its file.
  *
- * ---- A device's deployment (in libwisp alone)
- * ------------------------------------------------------------------------- */
+ * All of it is in libwisp alone, not in the library that only recommends. */
 #ifndef WISP_PORTS_C_WISP_DEPLOYMENT_H_
 #define WISP_PORTS_C_WISP_DEPLOYMENT_H_
 

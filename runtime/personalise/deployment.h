@@ -2,7 +2,7 @@
 // evaluations, whose noise follows from public numbers alone. All of it is a plan in the ledger, so it composes by PLD
 // however the runs are spread and whatever they show (docs/algorithms.md, sections 10 and 11).
 //
-//   WISP_ASSIGN_OR_RETURN(const Lifetime deployment, CalibrateDeployment(architecture, {.num_records_public = 2000,
+//   WISP_ASSIGN_OR_RETURN(const Deployment deployment, CalibrateDeployment(architecture, {.num_records_public = 2000,
 //       .epsilon = 4, .delta = 1e-5, .runs = 365, .steps_per_run = 4, .evaluations = 12}));
 //   WISP_RETURN_IF_ERROR(WriteDeployment(ledger, deployment, "plan"));             // before the first run
 //   ... a year later

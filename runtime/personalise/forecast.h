@@ -1,7 +1,7 @@
 // Forecasts a plan before anything is charged: noise against signal, the gains that evaluation can detect, memory, and
 // time measured on this device with made-up records. Nothing here reads the log.
 //
-//   WISP_ASSIGN_OR_RETURN(const Lifetime deployment, PlanDeployment(architecture, {.num_records_public = 2000, .epsilon
+//   WISP_ASSIGN_OR_RETURN(const Deployment deployment, PlanDeployment(architecture, {.num_records_public = 2000, .epsilon
 //   = 4,
 //                                                                      .delta = 1e-5, .runs = 365}));
 //   const Outlook outlook = OutlookOf(architecture, deployment.settings);

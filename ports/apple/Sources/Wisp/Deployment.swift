@@ -5,7 +5,7 @@ import Foundation
 ///
 ///     var deployment = Deployment(base: shipped, log: log, ledger: ledger, output: mine, dataset: "my shop")
 ///     try deployment.plan(epsilon: 8, delta: 1e-5, recordsPublic: 2000, runs: 365, unit: .user)   // at each start
-///     if try await deployment.run().changed { recommender = try Recommender.open(contentsOf: mine) }
+///     if try await deployment.runPlanned().changed { recommender = try Recommender.open(contentsOf: mine) }
 public struct Deployment: Sendable {
   /// The base, as shipped.
   public var base: URL
