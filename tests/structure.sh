@@ -48,12 +48,15 @@ for method in phantom rgp sparse dp_fp re_attention; do
 done
 check_arrows runtime/methods "runtime/methods/[a-z_]+/[a-z_]+_method\.h$|$step" top
 check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"
-check_arrows runtime/inference 'runtime/(inference|model|layers|text|core)/|kernels/(kernels|device)\.h$'
-check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
-check_arrows runtime/text 'runtime/(text|core)/|schema/generated/'
-check_arrows tools/convert 'tools/convert/|runtime/(text|core)/|schema/generated/'
+check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$'
+check_arrows runtime/private_sampling 'runtime/(private_sampling|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
+# The wing of texts. The rooms above include nothing of it, so a build without it is whole.
+check_arrows runtime/text/tokenizers 'runtime/(text/tokenizers|core)/|schema/generated/'
+check_arrows runtime/text 'runtime/text/([a-z_]+\.h$|tokenizers/)|runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$' top
+check_arrows runtime/text/private_sampling 'runtime/(text|private_sampling|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
+check_arrows tools/convert 'tools/convert/|runtime/(text/tokenizers|core)/|schema/generated/'
 check_arrows tools/wisp 'tools/(wisp|convert)/|runtime/|kernels/|schema/'
-check_arrows tools/tokenizers 'tools/convert/|runtime/(text|core)/'
+check_arrows tools/tokenizers 'tools/convert/|runtime/(text/tokenizers|core)/'
 check_arrows ports/c 'ports/c/|runtime/'
 check_arrows ports/python 'ports/python/'
 check_arrows ports/wasm 'ports/c/'
@@ -112,7 +115,7 @@ while read -r hit; do breach "provenance is joined, never set (JoinProvenance): 
 # other file decides which items are seen, or orders by scores. The files named here order tokens, samples, statistics
 # or the rows of a method, and rank no list of items.
 ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/lab/bench/bench_ops_cases\.cc)$'
-not_lists='^(runtime/decoding/(audit_decoding|sample_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/convert/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
+not_lists='^(runtime/private_sampling/(audit_decoding|sample_law|private_sampling)\.cc|runtime/text/private_sampling/private_generator\.cc|runtime/text/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/convert/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
 orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
 while read -r file; do
   [[ $file =~ $ranks ]] && continue

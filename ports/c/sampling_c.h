@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ports/c/wisp.h"
-#include "runtime/decoding/sampling_setup.h"
+#include "runtime/private_sampling/sampling_setup.h"
 
 namespace wisp::ports {
 

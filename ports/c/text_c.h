@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ports/c/wisp_text.h"
-#include "runtime/inference/generate.h"
+#include "runtime/text/generate.h"
 
 namespace wisp::ports {
 

@@ -11,7 +11,7 @@
 #include "ports/c/sampling_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
-#include "runtime/decoding/private_recommender.h"
+#include "runtime/private_sampling/private_recommender.h"
 #include "runtime/privacy/statement.h"
 
 struct wisp_private_recommender {

@@ -8,7 +8,7 @@
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "ports/c/text_c.h"
-#include "runtime/decoding/private_generator.h"
+#include "runtime/text/private_sampling/private_generator.h"
 
 struct wisp_private_generator {
   std::optional<wisp::privacy::Ledger> ledger;

@@ -8,9 +8,9 @@
 
 #include "ports/c/model_c.h"
 #include "ports/c/text_c.h"
-#include "runtime/inference/classifier_session.h"
-#include "runtime/inference/generate_batch.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/classifier_session.h"
+#include "runtime/text/generate_batch.h"
+#include "runtime/text/texts.h"
 
 struct wisp_text_model {
   wisp::ModelFile file;  // the file of an encoder or a classifier; a decoder's is in its session

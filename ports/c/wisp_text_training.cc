@@ -6,7 +6,7 @@
 #include "ports/c/wisp_text.h"
 #include "runtime/data/labelled.h"
 #include "runtime/data/texts.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/train/run/classification.h"
 #include "runtime/train/run/classifier_start.h"
 #include "runtime/train/run/language.h"

@@ -2,8 +2,8 @@
 // decoding gives a text.
 #include <vector>
 
-#include "runtime/text/tokenizer.h"
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/tokenizer.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tests/fuzz/input.h"
 #include "tools/convert/tokenizer_json.h"
 

@@ -21,16 +21,16 @@ def table(file, rows):
 def all_faults():
     import faults_accounting
     import faults_cuda
-    import faults_decoding
     import faults_edges
     import faults_layers
     import faults_personalise
+    import faults_private_sampling
     import faults_program
     import faults_texts
     import faults_training
-    faults = (faults_training.faults() + faults_accounting.faults() + faults_decoding.faults() + faults_edges.faults() +
-              faults_layers.faults() + faults_personalise.faults() + faults_program.faults() + faults_cuda.faults() +
-              faults_texts.faults())
+    faults = (faults_training.faults() + faults_accounting.faults() + faults_private_sampling.faults() +
+              faults_edges.faults() + faults_layers.faults() + faults_personalise.faults() + faults_program.faults() +
+              faults_cuda.faults() + faults_texts.faults())
     names = [f.name for f in faults]
     assert len(names) == len(set(names)), "two faults of one name"
     assert all(f.before != f.after and f.tests for f in faults), "a fault that changes nothing, or that nothing kills"

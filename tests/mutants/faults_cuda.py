@@ -58,7 +58,7 @@ def places():
          "cuda_arithmetic_test:*Gradients*"),
         ("float16-offered-for-training", "FillNumber", "table.record_weight_gradients = nullptr;", "",
          "cuda_trainer_test:*Refuses*"),
-    ]) + table("runtime/inference/classifier_session.cc", [
+    ]) + table("runtime/text/classifier_session.cc", [
         ("unknown-tokens-pass", "CheckTokens", "if (static_cast<uint32_t>(id) >= a.num_items)", "if (false)",
          "cuda_device_classifier_test:*Refused*"),
         ("a-class-from-a-failed-device", "ClassifierSession::Run",

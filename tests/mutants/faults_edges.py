@@ -324,7 +324,7 @@ def weights_and_scores():
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome",
          "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
-    ]) + table("runtime/decoding/private_recommender.cc", [
+    ]) + table("runtime/private_sampling/private_recommender.cc", [
         ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
          C_INTERFACE + "OverflowingScores_AreAnError"),
     ]) + table("runtime/core/served_list.h", [
@@ -471,7 +471,7 @@ def callers():
          "r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure",
          "NoiseOrigin::kSecure",
          "fine_tune_test:FineTuneTest.TheProvenanceSaysWhatTheLedgerSays"),
-    ]) + table("runtime/decoding/check_paid.cc", [
+    ]) + table("runtime/private_sampling/check_paid.cc", [
         ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "",
          "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
     ])

@@ -28,10 +28,10 @@ def blocks():
         ("heads-of-a-thread-read-the-first-keys", "Attention::Mix", ".From(heads.first,", ".From(0,", SHARED),
         ("heads-of-a-thread-keep-the-first-slopes", "Attention::Mix", "args.slope_H += query_head",
          "args.slope_H += 0", SHARED),
-    ]) + table("runtime/inference/text_batch.cc", [
+    ]) + table("runtime/text/text_batch.cc", [
         ("text-in-another-place-is-kept", "TextBatch::Kept", "places_[text.place].encoded",
          "places_[0].encoded", TEXTS),
-    ]) + table("runtime/inference/generate_batch.cc", [
+    ]) + table("runtime/text/generate_batch.cc", [
         ("every-prompt-draws-alike", "Begin", "sampling.seed += prompt;", "",
          "generate_batch_test:GenerateTogetherTest.EachTextIsThatOfItsPromptAlone"),
     ]) + table("runtime/layers/linear.cc", [

@@ -414,7 +414,7 @@ def offer():
         ("retired-item-recommended-to-many", "",
          "TakeExcluded(options, session_.file().lists(),",
          "TakeExcluded(options, {},", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
-    ]) + table("runtime/decoding/private_recommender.cc", [
+    ]) + table("runtime/private_sampling/private_recommender.cc", [
         ("retired-item-drawn", "", "session_->file().lists(),\n", "{},\n",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/layers/model_view.cc", [

@@ -113,7 +113,7 @@ def texts():
         ("a-record-too-long-for-its-room", "Trainer::Trainable",
          "LongestRecord(graph_->architecture(), options_.cut_to)", "graph_->architecture().max_length",
          "cut_records_test"),
-    ]) + table("runtime/inference/texts.cc", [
+    ]) + table("runtime/text/texts.cc", [
         ("a-cut-record-that-is-not", "AppendRecord", "ids.resize(first + most);", "", "language_model_test"),
     ]) + table("tools/wisp/text_records.cc", [
         ("a-private-run-refuses-a-bad-text", "ReadTextRecords", "EncodeTexts(texts, tokenise, options.private_run)",

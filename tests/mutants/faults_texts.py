@@ -35,36 +35,36 @@ def pooled_cache():
 
 
 def tokenizers():
-    return table("runtime/text/normalize.cc", [
+    return table("runtime/text/tokenizers/normalize.cc", [
         ("bert-marks-not-in-order", "Flush", "if (On(bert::kStripAccents)) OrderMarks(codes_);", "",
          IMAGE + "Tokenizer.MarksThatStayAreInOrder"),
         ("bert-lower-case-left-out", "Flush", "if (On(bert::kLower)) {", "if (false) {", IDS),
         ("bert-chinese-not-spaced", "Add", "On(bert::kSpaceChinese) && IsChinese(code)", "false", IDS),
         ("bert-accents-kept", "Flush", "Has(code, unicode::kNonspacing)", "false", IDS),
-    ]) + table("runtime/text/normal_form.cc", [
+    ]) + table("runtime/text/tokenizers/normal_form.cc", [
         ("hangul-joins-what-is-no-final", "Composed", "if (second == kBeforeHangulFinals) return 0;", "",
          "text_unicode_test:NormalForms.AreThoseOfUnicode"),
-    ]) + table("runtime/text/wordpiece.cc", [
+    ]) + table("runtime/text/tokenizers/wordpiece.cc", [
         ("wordpiece-shortest-first", "AppendWordPiece", "longest = id;", "if (longest < 0) longest = id;", IDS),
         ("wordpiece-keeps-what-is-before-the-unknown", "AppendWordPiece", "ids.resize(before);", "", IDS),
-    ]) + table("runtime/text/bpe.cc", [
+    ]) + table("runtime/text/tokenizers/bpe.cc", [
         ("bpe-ranks-ignored", "MergeShort", "symbols[i].rank < symbols[best].rank", "symbols[best].rank == kNoRank",
          IDS),
         ("bpe-long-words-merge-stale-pairs", "MergeLong", "if (symbol.rank != top >> 32) continue;", "", IN_LONG_WORDS),
         ("bpe-unknown-not-fused", "Unknown", "if (!image_.Is(option::kFuseUnknown)) Flush();", "Flush();",
          IMAGE + "Tokenizer.UnknownCharactersSideBySideAreOneWhereTheyFuse"),
-    ]) + table("runtime/text/unigram.cc", [
+    ]) + table("runtime/text/tokenizers/unigram.cc", [
         ("unigram-last-of-equal-paths", "FindPaths", "candidate > node.score", "candidate >= node.score",
          IMAGE + "Tokenizer.UnigramTakesTheBestPathAndOfEqualOnesTheFirst"),
         ("unigram-unknown-piece-by-piece", "AppendUnigram", "if (!unknown) unknown_begin = begin;",
          "unknown_begin = begin;", IDS),
-    ]) + table("runtime/text/decode.cc", [
+    ]) + table("runtime/text/tokenizers/decode.cc", [
         ("a-run-of-bytes-shown-as-one-fault", "ShowFaults", "for (size_t i = 0; i < run_.size(); ++i)", "",
          "decode_test:*"),
-    ]) + table("runtime/inference/generate.cc", [
+    ]) + table("runtime/text/generate.cc", [
         ("held-text-of-the-prompt-shown", "TextGrowth::Begin", "growth.stream_.Forget();", "",
          "text_growth_test:TextGrowth.*"),
-    ]) + table("runtime/text/tokenizer.cc", [
+    ]) + table("runtime/text/tokenizers/tokenizer.cc", [
         ("cut-behind-the-end", "Tokenizer::EncodeWithin", "behind = item < 0 ? 0 : behind + 1;", "behind = 0;",
          "c_text_test:*"),
         ("cache-of-another-tokenizer", "Tokenizer::FillTemplate", "scratch.cache.Clear();", "",
@@ -121,13 +121,13 @@ def conversion():
 
 
 def ends():
-    return table("runtime/text/tokenizer.cc", [
+    return table("runtime/text/tokenizers/tokenizer.cc", [
         ("one-end-of-several", "Tokenizer::IsEnd",
          "std::find(image_.ends.begin(), image_.ends.end(), id) != image_.ends.end()", "false", ENDS + "*"),
-    ]) + table("runtime/inference/generate.cc", [
+    ]) + table("runtime/text/generate.cc", [
         ("prompts-closed-by-the-template", "PromptTokens", "SpecialTokens::kBefore", "SpecialTokens::kAdd",
          ENDS + "Prompt_ContinuesAfterAnEndOfItsOwn"),
-    ]) + table("runtime/inference/texts.cc", [
+    ]) + table("runtime/text/texts.cc", [
         ("chunks-closed-by-the-template", "AppendRecord", "text::SpecialTokens::kBefore", "text::SpecialTokens::kAdd",
          ENDS + "RecordsAreMarkedOnce"),
     ]) + table("tools/convert/tokenizer_settings.cc", [

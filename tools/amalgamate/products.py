@@ -1,7 +1,8 @@
 """Reads from CMakeLists.txt which sources a product has.
 
-A source belongs to a library (wisp_library: its folders, without what EXCLUDE names), a library to the first product
-that lists it (wisp_product: its PARTS). Products come in the order in which each has all that the one before has.
+A source belongs to a library (wisp_library: its folders, without what EXCLUDE names, or only what ONLY names), a
+library to the first product that lists it (wisp_product: its PARTS). Products come in the order in which each has all
+that the one before has.
 """
 
 import re
@@ -72,7 +73,8 @@ def sources_of(root, arguments):
     for exclude in part_of(arguments, "EXCLUDE"):
         pattern = re.compile(exclude.replace("\\\\", "\\"))
         found = [f for f in found if not pattern.search("/" + f)]
-    return found
+    only = part_of(arguments, "ONLY")
+    return [f for f in found if not only or Path(f).stem in only]
 
 
 class Build:

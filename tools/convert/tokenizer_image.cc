@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "runtime/text/decode.h"
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/decode.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tools/convert/safetensors.h"
 #include "tools/convert/trie_builder.h"
 

@@ -1,5 +1,5 @@
 // A tokenizer in plain parts, and the image that is made of them (schema/tokenizer.fbs). tokenizer_json.h reads the
-// files of other programs; runtime/text/tokenizer.h uses an image.
+// files of other programs; runtime/text/tokenizers/tokenizer.h uses an image.
 //
 //   TokenizerParts parts;
 //   parts.tokens = {"[UNK]", "a", "##b"};
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "runtime/core/status.h"
-#include "runtime/text/image.h"
-#include "runtime/text/tokenizer.h"
+#include "runtime/text/tokenizers/image.h"
+#include "runtime/text/tokenizers/tokenizer.h"
 
 namespace wisp::convert {
 

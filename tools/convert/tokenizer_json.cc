@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tools/convert/safetensors.h"
 #include "tools/convert/tokenizer_image.h"
 #include "tools/convert/tokenizer_plain_files.h"

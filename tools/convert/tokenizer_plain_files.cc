@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tools/convert/tokenizer_step_parts.h"
 
 namespace wisp::convert {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "runtime/text/normal_form.h"
-#include "runtime/text/patterns.h"
+#include "runtime/text/tokenizers/normal_form.h"
+#include "runtime/text/tokenizers/patterns.h"
 #include "tools/convert/safetensors.h"
 #include "tools/convert/tokenizer_step_parts.h"
 

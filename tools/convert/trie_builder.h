@@ -1,4 +1,4 @@
-// Builds the double-array tries of an image. runtime/text/trie.h reads them and has the layout.
+// Builds the double-array tries of an image. runtime/text/tokenizers/trie.h reads them and has the layout.
 //
 //   const std::vector<schema::TrieUnit> units = BuildTrie({{"##a", 3}, {"a", 1}});
 #ifndef WISP_TOOLS_EXCHANGE_TRIE_BUILDER_H_

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
-#include "runtime/decoding/audit_decoding.h"
-#include "runtime/decoding/decoding_need.h"
+#include "runtime/private_sampling/audit_decoding.h"
+#include "runtime/private_sampling/decoding_need.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/audit/audit_training.h"
 #include "tools/lab/audit_classifier.h"

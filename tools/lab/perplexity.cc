@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "runtime/decoding/decoding_quality.h"
-#include "runtime/decoding/sample_cost.h"
+#include "runtime/private_sampling/decoding_quality.h"
+#include "runtime/private_sampling/sample_cost.h"
 #include "runtime/inference/session.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"
 #include "tools/wisp/output.h"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/text/tokenizer.h"
+#include "runtime/text/tokenizers/tokenizer.h"
 #include "tools/convert/tokenizer_json.h"
 
 namespace {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes runtime/text/generated/grapheme_classes.inc: where graphemes end otherwise than utf8proc 2.8
+"""Writes runtime/text/tokenizers/generated/grapheme_classes.inc: where graphemes end otherwise than utf8proc 2.8
 (Unicode 14) says.
 
-    tools/tokenizers/grapheme_tables.py > runtime/text/generated/grapheme_classes.inc
+    tools/tokenizers/grapheme_tables.py > runtime/text/tokenizers/generated/grapheme_classes.inc
 
 Which characters join the one before them is asked of the reference: a charsmap that knows the letter a replaces all of
 a short grapheme that begins with it. The other classes are those of the package `regex`, where the reference cannot be

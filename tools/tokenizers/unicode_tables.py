@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes runtime/text/generated/unicode_flags.inc: the reference's answers for every code point.
+"""Writes runtime/text/tokenizers/generated/unicode_flags.inc: the reference's answers for every code point.
 
-    tools/tokenizers/unicode_tables.py > runtime/text/generated/unicode_flags.inc
+    tools/tokenizers/unicode_tables.py > runtime/text/tokenizers/generated/unicode_flags.inc
 
 The reference (the package `tokenizers`) takes its properties of characters from libraries of different Unicode
 versions. So each property is asked of the reference itself, one code point after the other. Only where a flag is set

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
-#include "runtime/inference/classifier_session.h"
+#include "runtime/text/classifier_session.h"
 #include "runtime/model/model_file.h"
 #include "runtime/train/run/classification.h"
 #include "tools/wisp/commands.h"

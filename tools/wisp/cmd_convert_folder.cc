@@ -8,7 +8,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/core/hex.h"
 #include "runtime/core/text.h"
-#include "runtime/text/tokenizer.h"
+#include "runtime/text/tokenizers/tokenizer.h"
 #include "tools/convert/hugging_face/tensors.h"
 #include "tools/convert/tokenizer_json.h"
 #include "tools/wisp/dataset.h"

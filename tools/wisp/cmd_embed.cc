@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/threads.h"
-#include "runtime/inference/classifier_session.h"
+#include "runtime/text/classifier_session.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
-#include "runtime/inference/generate_batch.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/generate_batch.h"
+#include "runtime/text/texts.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/generate_private.h"
 #include "tools/wisp/output.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/inference/classifier_session.h"
+#include "runtime/text/classifier_session.h"
 #include "runtime/model/item_texts.h"
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/noise/exact_sum.h"

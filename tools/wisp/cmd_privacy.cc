@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "runtime/decoding/sample_cost.h"
-#include "runtime/decoding/sample_law.h"
+#include "runtime/private_sampling/sample_cost.h"
+#include "runtime/private_sampling/sample_law.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"

@@ -10,7 +10,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/data/marked_keys.h"
-#include "runtime/decoding/private_recommender.h"
+#include "runtime/private_sampling/private_recommender.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/device.h"

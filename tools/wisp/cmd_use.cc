@@ -6,7 +6,7 @@
 #include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/model/model_file.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"

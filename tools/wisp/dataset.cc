@@ -14,7 +14,7 @@
 #include "runtime/core/date.h"
 #include "runtime/core/decimal.h"
 #include "runtime/core/text.h"
-#include "runtime/decoding/decoding_need.h"
+#include "runtime/private_sampling/decoding_need.h"
 #include "runtime/privacy/json.h"
 #include "tools/wisp/option_names.h"
 

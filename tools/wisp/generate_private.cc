@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
-#include "runtime/decoding/private_generator.h"
-#include "runtime/text/unicode.h"
+#include "runtime/text/private_sampling/private_generator.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/private_samples.h"
 

@@ -2,9 +2,9 @@
 #ifndef WISP_TOOLS_WISP_GENERATE_PRIVATE_H_
 #define WISP_TOOLS_WISP_GENERATE_PRIVATE_H_
 
-#include "runtime/inference/generate.h"
+#include "runtime/text/generate.h"
 #include "runtime/inference/session.h"
-#include "runtime/text/tokenizer.h"
+#include "runtime/text/tokenizers/tokenizer.h"
 #include "tools/wisp/commands.h"
 
 namespace wisp::tools {

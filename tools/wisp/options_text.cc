@@ -1,5 +1,5 @@
 // The options of commands that read or write texts: `wisp generate`, and the text options of `train` and `evaluate`.
-#include "runtime/inference/text_batch.h"
+#include "runtime/text/text_batch.h"
 #include "runtime/train/run/run_spec.h"
 #include "tools/wisp/options.h"
 

@@ -1,7 +1,7 @@
 #include "tools/wisp/private_samples.h"
 
 #include "runtime/core/text.h"
-#include "runtime/decoding/sample_cost.h"
+#include "runtime/private_sampling/sample_cost.h"
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"

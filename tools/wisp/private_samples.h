@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/decoding/sampling_setup.h"
+#include "runtime/private_sampling/sampling_setup.h"
 #include "tools/wisp/commands.h"
 
 namespace wisp::tools {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/text/tokenizer.h"
+#include "runtime/text/tokenizers/tokenizer.h"
 #include "runtime/train/run/language.h"
 
 namespace wisp::tools {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "runtime/core/text.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/train/run/language.h"
 #include "tools/convert/byte_tokenizer.h"
 #include "tools/convert/tokenizer_json.h"

@@ -12,7 +12,7 @@
 #include "runtime/data/texts.h"
 #include "runtime/layers/record.h"
 #include "runtime/privacy/ledger/record_spec.h"
-#include "runtime/text/tokenizer.h"
+#include "runtime/text/tokenizers/tokenizer.h"
 
 namespace wisp::tools {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/data/labelled.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 
 namespace wisp::tools {
 

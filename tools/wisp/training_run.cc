@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/dataset.h"

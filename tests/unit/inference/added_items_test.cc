@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/decoding/private_recommender.h"
+#include "runtime/private_sampling/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/evaluate_candidate.h"

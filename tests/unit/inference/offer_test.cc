@@ -6,7 +6,7 @@
 #include <ctime>
 #include <set>
 
-#include "runtime/decoding/private_recommender.h"
+#include "runtime/private_sampling/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"

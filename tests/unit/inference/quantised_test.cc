@@ -6,7 +6,7 @@
 #include <random>
 
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/inference/classifier_session.h"
+#include "runtime/text/classifier_session.h"
 #include "runtime/inference/session.h"
 #include "runtime/layers/parts.h"
 #include "tests/unit/core/temporary_folder.h"

@@ -1,7 +1,7 @@
 // A new base: learned changes move over by keys, nothing is worse meanwhile, and a power cut loses nothing.
 #include "runtime/personalise/rebase.h"
 
-#include "runtime/decoding/decoding_need.h"
+#include "runtime/private_sampling/decoding_need.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/lineage.h"
 #include "runtime/train/run/check_start.h"

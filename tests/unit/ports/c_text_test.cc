@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/inference/classifier_session.h"
-#include "runtime/inference/generate.h"
-#include "runtime/inference/texts.h"
+#include "runtime/text/classifier_session.h"
+#include "runtime/text/generate.h"
+#include "runtime/text/texts.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"

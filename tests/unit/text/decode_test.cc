@@ -1,5 +1,5 @@
 // Decoding in pieces: a stream shows the text of all tokens, whatever the steps and the tokens are.
-#include "runtime/text/decode.h"
+#include "runtime/text/tokenizers/decode.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tests/unit/text/text_test_util.h"
 
 namespace wisp::text::decode_test {

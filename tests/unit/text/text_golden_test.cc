@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tests/unit/text/text_test_util.h"
 
 namespace wisp::text::text_golden_test {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/text/decode.h"
-#include "runtime/text/tokenizer.h"
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/decode.h"
+#include "runtime/text/tokenizers/tokenizer.h"
+#include "runtime/text/tokenizers/unicode.h"
 #include "tests/unit/from_sources.h"
 #include "tools/convert/tokenizer_json.h"
 

@@ -1,12 +1,12 @@
 // UTF-8, normal forms, the letters of bytes, and the texts that bytes form.
-#include "runtime/text/unicode.h"
+#include "runtime/text/tokenizers/unicode.h"
 
 #include <gtest/gtest.h>
 
-#include "runtime/text/decode.h"
-#include "runtime/text/graphemes.h"
-#include "runtime/text/normal_form.h"
-#include "runtime/text/patterns.h"
+#include "runtime/text/tokenizers/decode.h"
+#include "runtime/text/tokenizers/graphemes.h"
+#include "runtime/text/tokenizers/normal_form.h"
+#include "runtime/text/tokenizers/patterns.h"
 
 namespace wisp::text::text_unicode_test {
 namespace {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/inference/classifier_session.h"
+#include "runtime/text/classifier_session.h"
 #include "runtime/inference/session.h"
 #include "runtime/model/model_file.h"
 #include "tests/unit/core/temporary_folder.h"

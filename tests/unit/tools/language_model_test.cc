@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "runtime/inference/texts.h"
+#include "runtime/text/texts.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/trainer.h"

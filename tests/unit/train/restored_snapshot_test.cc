@@ -2,7 +2,7 @@
 // Otherwise anybody could subtract the noise of two releases.
 #include <gtest/gtest.h>
 
-#include "runtime/decoding/private_sampling.h"
+#include "runtime/private_sampling/private_sampling.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/core/unseen_copy.h"
 #include "tests/unit/train/train_test_util.h"

@@ -6,7 +6,7 @@
 
 #include "runtime/core/hex.h"
 #include "runtime/core/threads.h"
-#include "runtime/decoding/decoding_quality.h"
+#include "runtime/private_sampling/decoding_quality.h"
 #include "runtime/inference/session.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"
 #include "runtime/train/run/records.h"

@@ -3,7 +3,7 @@
 // all results are compared with the reference kernels, and several threads must give the bits of one.
 //
 // tools/bench/peers/encoder.py reads the weights, the tokens and the results, and compares other libraries with them.
-#include "runtime/inference/classifier_session.h"
+#include "runtime/text/classifier_session.h"
 #include "runtime/train/run/initialise.h"
 #include "tools/convert/safetensors.h"
 #include "tools/lab/bench/bench_checks.h"

@@ -1,6 +1,6 @@
 // Times scoring, after a comparison with the reference kernels: a top 10 after a whole history, after a history that
 // grew by one event, with loading the model, and sampled privately.
-#include "runtime/decoding/private_recommender.h"
+#include "runtime/private_sampling/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "tools/lab/bench/bench_checks.h"
 #include "tools/lab/bench/bench_parts.h"

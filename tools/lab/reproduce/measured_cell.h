@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "runtime/decoding/private_sampling.h"
+#include "runtime/private_sampling/private_sampling.h"
 #include "tools/lab/commands.h"
 
 namespace wisp::tools {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "runtime/decoding/check_paid.h"
+#include "runtime/private_sampling/check_paid.h"
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
