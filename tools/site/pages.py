@@ -95,7 +95,7 @@ def navigation(index, papers):
         for title, link, _ in LINK.findall(line) if len(sections) > 1 else ():
             name = posixpath.normpath(posixpath.join("docs", link))
             if name.endswith(".md") and all(name != known for _, pages in sections for _, known in pages):
-                sections[-1][1].append((title[0].upper() + title[1:], name))
+                sections[-1][1].append((title if title[1:2].isupper() else title[0].upper() + title[1:], name))
     sections.insert(2, ("What does each function do?", list(REFERENCE)))
     tables = [(name, posixpath.join("docs/papers", link)) for name, link, _ in LINK.findall(papers)]
     tables = [(name, page) for name, page in tables if posixpath.dirname(page) == "docs/papers"]
