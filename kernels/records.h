@@ -26,7 +26,7 @@ struct RecordOptions {
 };
 
 // The options of record b; the defaults if options_B is null.
-inline RecordOptions OptionsOf(const RecordOptions* options_B, size_t b) {
+inline RecordOptions MakeOptions(const RecordOptions* options_B, size_t b) {
   return options_B == nullptr ? RecordOptions() : options_B[b];
 }
 

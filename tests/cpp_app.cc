@@ -174,8 +174,8 @@ void Train(const std::string& model_path, const std::string& log_path, const std
   const std::string key(model.Key(12));
   const wisp_event events[] = {{"guest", key.c_str(), 1}, {"guest", key.c_str(), 2}};
   log.Append(events);
-  Hold(log.HistoryOf(model, "guest", 100) == std::vector<int32_t>{12, 12}, "a log has its events");
-  Hold(log.HistoryOf(model, "guest", 1).size() == 1, "the newest events can be had alone");
+  Hold(log.GetHistory(model, "guest", 100) == std::vector<int32_t>{12, 12}, "a log has its events");
+  Hold(log.GetHistory(model, "guest", 1).size() == 1, "the newest events can be had alone");
 
   wisp_personalise_options options = api::Init();
   options.model_path = model_path.c_str(), options.log_path = log_path.c_str(), options.output_path = tuned.c_str();

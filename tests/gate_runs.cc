@@ -40,7 +40,7 @@ Architecture Ml1m(uint32_t num_items, uint32_t max_length) {
 }
 
 std::vector<float> StartWeights(const Architecture& a) {
-  std::vector<float> weights(FlatSize(ParametersOf(a)));
+  std::vector<float> weights(FlatSize(ListParameters(a)));
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(a, {}, random, weights);
   return weights;

@@ -105,7 +105,7 @@ while read -r hit; do breach "on the host, not an op: $hit"; done < <(
 # A result that mixes weights of several models names what each of them learned from (runtime/model/provenance.h). `wisp
 # compress` reads two models only to compare them.
 while read -r file; do
-  [ "$file" = tools/wisp/cmd_compress.cc ] || [ "$(grep -cE '\b(AllWeights|ContentsOf|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
+  [ "$file" = tools/wisp/cmd_compress.cc ] || [ "$(grep -cE '\b(AllWeights|GetContents|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
     breach "$file reads weights more than once and writes a model: take both from a Mixture"
 done < <(sources runtime ports/c tools/wisp tools/lab | grep -vE '^(runtime/model|tools/lab/bench)/' | xargs grep -l 'WriteModel(')
 while read -r hit; do breach "provenance is joined, never set (JoinProvenance): $hit"; done < <(

@@ -40,7 +40,7 @@ void GatedForward(const GatedActivationForwardArgs<>& a) {
 }
 
 void GatedBackward(const GatedActivationBackwardArgs<>& a) {
-  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t i) {
+  ForEachElement(a.rows, a.n, [a] __device__(size_t r, size_t i) {
     const float dy = a.dy_RF[r * a.lddy + i], gate = a.gate_RF[r * a.ldgate + i], up = a.up_RF[r * a.ldup + i];
     a.dgate_RF[r * a.lddgate + i] = dy * up * Slope(gate, a.kind);
     a.dup_RF[r * a.lddup + i] = dy * Activated(gate, a.kind);

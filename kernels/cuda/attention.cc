@@ -14,8 +14,8 @@ constexpr unsigned kThreads = kStageThreads;
 struct Attended {
   bool several;
   unsigned blocks_y;  // blocks of each record
-  RecordsOfLaunch records;
-  uint32_t first_key[kMostOfLaunch];
+  LaunchedRecords records;
+  uint32_t first_key[kMaxLaunchRecords];
 };
 
 // Moves a record's pointers to its first row.
@@ -36,7 +36,7 @@ __device__ inline void Begin(AttentionBackwardArgs<>& a, size_t row) {
 
 // The arguments of this block's record, as if it were alone.
 template <class Args>
-__device__ inline Args OfRecord(Args a, const Attended& attended) {
+__device__ inline Args SliceRecordArgs(Args a, const Attended& attended) {
   if (!attended.several) return a;
   const unsigned b = blockIdx.y / attended.blocks_y;
   const size_t row = attended.records.begin[b];
@@ -55,9 +55,9 @@ __device__ inline Args OfRecord(Args a, const Attended& attended) {
 // ---- Forward. -------------------------------------------------------------------------------------------------------
 template <unsigned kChunks, bool kVariances>
 __global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> all, Attended attended) {
-  const AttentionForwardArgs<> a = OfRecord(all, attended);
+  const AttentionForwardArgs<> a = SliceRecordArgs(all, attended);
   if (blockIdx.x * kWarps >= a.num_queries) return;  // the record is shorter
-  AttendQueriesOfBlock<kChunks, kVariances>(a, blockIdx.x, blockIdx.y % attended.blocks_y);
+  AttendBlockQueries<kChunks, kVariances>(a, blockIdx.x, blockIdx.y % attended.blocks_y);
 }
 
 // ---- Backward. ------------------------------------------------------------------------------------------------------
@@ -65,10 +65,10 @@ __global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<>
 struct Weights {
   float kept, slope;  // P times keep; dS
 };
-__device__ inline Weights WeightsOf(const AttentionBackwardArgs<>& a, unsigned head, size_t query, size_t key,
-                                    float product, float lowering, float dp, float delta) {
+__device__ inline Weights ComputeWeights(const AttentionBackwardArgs<>& a, unsigned head, size_t query, size_t key,
+                                         float product, float lowering, float dp, float delta) {
   if (!Attends(a, query, key)) return {0, 0};
-  const Logit logit = LogitOf(a, head, query, key, product, lowering);
+  const Logit logit = ComputeLogit(a, head, query, key, product, lowering);
   const float p = expf(logit.value - a.lse_HQ[head * a.num_queries + query]), keep = Keep(a, head, query, key);
   return {p * keep, logit.held ? 0.0f : p * (keep * dp - delta) * a.scale};
 }
@@ -86,11 +86,11 @@ template <unsigned kChunks>
 __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs<> all, Attended attended) {
   __shared__ Tile tile;
   __shared__ Numbers numbers;
-  const AttentionBackwardArgs<> a = OfRecord(all, attended);
+  const AttentionBackwardArgs<> a = SliceRecordArgs(all, attended);
   if (blockIdx.x * kWarps >= a.num_queries) return;  // the record is shorter
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);
-  const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
+  const Share share = ComputeShare<kChunks>(a, blockIdx.y % attended.blocks_y);
+  const size_t query = size_t{blockIdx.x} * kWarps + WarpInBlock();
   const bool real = query < a.num_queries;
   const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
   const float* dout = real ? a.dout + query * a.ldout + share.head * width : nullptr;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
       variances = a.key_variance + first * a.ldvariance + share.key_head * width;
       lowering = MultiplyRows<Squared::kMine>(tile, numbers, variances, a.ldvariance, count, q, width);
     }
-    const Weights w = WeightsOf(a, share.head, query, first + Lane(), product, lowering, dp, delta);
+    const Weights w = ComputeWeights(a, share.head, query, first + Lane(), product, lowering, dp, delta);
     dq.Add(numbers, w.slope, keys, a.ldkv, count, share.first_column, width);
     if (variances != nullptr)
       through_variance.Add(numbers, w.slope, variances, a.ldvariance, count, share.first_column, width);
@@ -129,13 +129,13 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   __shared__ Tile tile;
   __shared__ Numbers numbers;
   __shared__ Shared<float, kWarp> deltas;
-  const AttentionBackwardArgs<> a = OfRecord(all, attended);
+  const AttentionBackwardArgs<> a = SliceRecordArgs(all, attended);
   if (blockIdx.x * kWarps >= a.num_keys) return;  // the record is shorter
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);  // a share of the key heads
+  const Share share = ComputeShare<kChunks>(a, blockIdx.y % attended.blocks_y);  // a share of the key heads
   const auto kv_heads = static_cast<unsigned>(a.kv_heads == 0 ? a.heads : a.kv_heads);
   const auto group = static_cast<unsigned>(a.heads) / kv_heads;
-  const size_t key = size_t{blockIdx.x} * kWarps + WarpOfBlock();
+  const size_t key = size_t{blockIdx.x} * kWarps + WarpInBlock();
   const bool real = key < a.num_keys;
   const size_t key_at = key * a.ldkv + share.head * width;
   const float *k = real ? a.k + key_at : nullptr, *v = real ? a.v + key_at : nullptr;
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
       const float* queries = a.q + first * a.ldq + head * width;
       const float* douts = a.dout + first * a.ldout + head * width;
       __syncthreads();  // all have read the previous deltas
-      for (unsigned l = WarpOfBlock(); l < kWarp; l += kWarps) {
+      for (unsigned l = WarpInBlock(); l < kWarp; l += kWarps) {
         const float delta = l < count ? Delta(a, head, first + l) : 0.0f;
         if (Lane() == 0) deltas[l] = delta;
       }
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
         lowering = MultiplyRows<Squared::kRows>(tile, numbers, queries, a.ldq, count, variance, width);
       }
       const Weights w =
-          WeightsOf(a, head, first + Lane(), real ? key : a.num_keys, product, lowering, dp, deltas[Lane()]);
+          ComputeWeights(a, head, first + Lane(), real ? key : a.num_keys, product, lowering, dp, deltas[Lane()]);
       dk.Add(numbers, w.slope, queries, a.ldq, count, share.first_column, width);
       dv.Add(numbers, w.kept, douts, a.ldout, count, share.first_column, width);
     }
@@ -180,12 +180,12 @@ void ForAttended(const Args& a, size_t rows, size_t heads, const F& f) {
   if (heads == 0 || a.head_width == 0) return;
   const auto launch = [&]<unsigned kChunks>(Attended& attended) {
     attended.blocks_y = static_cast<unsigned>(heads) * BlocksFor(a.head_width, kChunks * kWarp);
-    const Grid grid = {.blocks = BlocksFor(LongestOf(attended.records), kWarps, kAllBlocks),
+    const Grid grid = {.blocks = BlocksFor(FindLongest(attended.records), kWarps, kAllBlocks),
                        .blocks_y = attended.blocks_y * attended.records.count,
                        .threads = kThreads};
     if (grid.blocks > 0) f.template operator()<kChunks>(grid, attended);
   };
-  ForRecords(a.records, rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, rows, [&](const LaunchedRecords& records) {
     Attended attended = {.several = a.records.begin_B != nullptr, .blocks_y = 0, .records = records, .first_key = {}};
     for (uint32_t b = 0; b < records.count && a.first_key_B != nullptr; ++b)
       attended.first_key[b] = a.first_key_B[records.first + b];
@@ -213,7 +213,7 @@ void AttendOne(const AttentionForwardArgs<>& a) {
   RunStage<AttendStage<kChunks>>(blocks_x * parts, {.attention = a, .blocks_x = blocks_x});
 }
 
-void ForwardOfOne(const AttentionForwardArgs<>& a) {
+void ForwardOneRecord(const AttentionForwardArgs<>& a) {
   if (a.heads == 0 || a.head_width == 0 || a.num_queries == 0) return;
   if (a.head_width <= kWarp) return AttendOne<1>(a);
   if (a.head_width <= 2 * kWarp) return AttendOne<2>(a);
@@ -225,7 +225,7 @@ void ForwardOfOne(const AttentionForwardArgs<>& a) {
 // several records: in a private step, a record that happens to pass alone must not be computed by other code.
 void Forward(const AttentionForwardArgs<>& args) {
   const AttentionForwardArgs<> a = ForDevice(args);
-  if (IsGathering() && args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOfOne(a);
+  if (IsGathering() && args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOneRecord(a);
   ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
     a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a, attended)
                                 : Launch(AttendQueries<kChunks, false>, grid, a, attended);

@@ -30,7 +30,7 @@ OpTable FloatTable() {
 }
 
 template <Arithmetic kArithmetic>
-const OpTable& TableOf() {
+const OpTable& BuildTable() {
   static const OpTable kTable = [] {
     OpTable table = FloatTable();
     FillTensor(table, kArithmetic);
@@ -44,17 +44,17 @@ const OpTable& TableOf() {
 const OpTable& Ops(Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::kTf32:
-      return TableOf<Arithmetic::kTf32>();
+      return BuildTable<Arithmetic::kTf32>();
     case Arithmetic::kFloat16:
-      return TableOf<Arithmetic::kFloat16>();
+      return BuildTable<Arithmetic::kFloat16>();
     case Arithmetic::kBfloat16:
-      return TableOf<Arithmetic::kBfloat16>();
+      return BuildTable<Arithmetic::kBfloat16>();
     case Arithmetic::kInt8:
-      return TableOf<Arithmetic::kInt8>();
+      return BuildTable<Arithmetic::kInt8>();
     case Arithmetic::kFloat32:
       break;
   }
-  return TableOf<Arithmetic::kFloat32>();
+  return BuildTable<Arithmetic::kFloat32>();
 }
 
 }  // namespace wisp::kernels::cuda

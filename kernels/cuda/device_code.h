@@ -103,7 +103,7 @@ void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&...
 __device__ inline size_t GlobalThread() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline size_t AllThreads() { return size_t{gridDim.x} * blockDim.x; }
 __device__ inline unsigned Lane() { return threadIdx.x % kWarp; }
-__device__ inline unsigned WarpOfBlock() { return threadIdx.x / kWarp; }
+__device__ inline unsigned WarpInBlock() { return threadIdx.x / kWarp; }
 
 // Adding whole numbers gives the same result in any order.
 __device__ inline void AtomicAdd(int64_t* to, int64_t n) {
@@ -135,7 +135,7 @@ __device__ inline T WarpMax(T value) {
 template <unsigned kThreads, class T>
 __device__ inline T BlockSum(T value, Shared<T, kThreads / kWarp>& scratch) {
   value = WarpSum(value);
-  if (Lane() == 0) scratch[WarpOfBlock()] = value;
+  if (Lane() == 0) scratch[WarpInBlock()] = value;
   __syncthreads();
   T sum = scratch[0];
   for (unsigned w = 1; w < kThreads / kWarp; ++w) sum += scratch[w];

@@ -35,11 +35,11 @@ __host__ __device__ inline uint64_t Mix(uint64_t z) {
 }
 
 struct Keys {
-  uint64_t of[kMostOfLaunch];
+  uint64_t of[kMaxLaunchRecords];
 };
 
 // Each row of blocks handles one record.
-__global__ void DrawMasks(uint8_t* keep_RW, size_t width, uint32_t threshold, RecordsOfLaunch records, Keys keys) {
+__global__ void DrawMasks(uint8_t* keep_RW, size_t width, uint32_t threshold, LaunchedRecords records, Keys keys) {
   const unsigned b = blockIdx.y;
   const size_t begin = records.begin[b] * width, n = records.begin[b + 1] * width - begin;
   for (size_t i = GlobalThread(); i < n; i += AllThreads()) {
@@ -50,12 +50,12 @@ __global__ void DrawMasks(uint8_t* keep_RW, size_t width, uint32_t threshold, Re
 
 void DrawKeep(const DrawKeepArgs& a) {
   if (a.records.rows == 0 || a.width == 0) return;
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     Keys keys = {};
     for (uint32_t b = 0; b < records.count; ++b) {
-      keys.of[b] = Mix(OptionsOf(a.options_B, records.first + b).dropout_seed + kGolden * (a.site + 1));
+      keys.of[b] = Mix(MakeOptions(a.options_B, records.first + b).dropout_seed + kGolden * (a.site + 1));
     }
-    const Grid grid = {.blocks = BlocksFor(a.width * LongestOf(records), 256, 64), .blocks_y = records.count};
+    const Grid grid = {.blocks = BlocksFor(a.width * FindLongest(records), 256, 64), .blocks_y = records.count};
     if (grid.blocks > 0) Launch(DrawMasks, grid, a.keep_RW, a.width, a.threshold, records, keys);
   });
 }

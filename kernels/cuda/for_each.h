@@ -21,7 +21,7 @@ void ForEach(size_t n, const F& f) {
 
 // Calls f(row, column) for a matrix.
 template <class F>
-void ForEachOf(size_t rows, size_t columns, const F& f) {
+void ForEachElement(size_t rows, size_t columns, const F& f) {
   ForEach(rows * columns, [=] __device__(size_t i) { f(i / columns, i % columns); });
 }
 

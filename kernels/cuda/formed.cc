@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 
 // Each row of blocks handles one record.
-__global__ void AddRowsOfRecords(RecordScatterAddArgs<> a, RecordsOfLaunch records) {
+__global__ void AddRecordRows(RecordScatterAddArgs<> a, LaunchedRecords records) {
   const size_t begin = records.begin[blockIdx.y];
   AddRowsById({.dx_TD = a.dx_RD + begin * a.lddx,
                .lddx = a.lddx,
@@ -26,16 +26,16 @@ __global__ void AddRowsOfRecords(RecordScatterAddArgs<> a, RecordsOfLaunch recor
 }
 
 void RecordScatterAdd(const RecordScatterAddArgs<>& a) {
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
-    const unsigned blocks = BlocksFor(LongestOf(records) * kWarp, kScatterThreads);
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
+    const unsigned blocks = BlocksFor(FindLongest(records) * kWarp, kScatterThreads);
     if (blocks > 0)
-      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads},
+      Launch(AddRecordRows, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads},
              WithoutRecords(a), records);
   });
 }
 
 void AddRows(const AddRowsArgs<>& a) {
-  ForEachOf(a.rows, a.n, [a] __device__(size_t b, size_t i) { a.y_BN[b * a.ldy + i] += a.x_BN[b * a.ldx + i]; });
+  ForEachElement(a.rows, a.n, [a] __device__(size_t b, size_t i) { a.y_BN[b * a.ldy + i] += a.x_BN[b * a.ldx + i]; });
 }
 
 // A thread handles this many columns of every row, kThreads apart. The blocks together cover n columns.
@@ -45,22 +45,22 @@ unsigned BlocksOver(size_t n) {
 }
 
 struct Scales {
-  float of[kMostOfLaunch];
+  float of[kMaxLaunchRecords];
 };
 
 // A block's square sum for a record is stored by warp, at parts[warp * rows + b]. They are added in the order of the
 // warps.
-__device__ inline void LeaveParts(Shared<double, kWarps * kMostOfLaunch>& squares, unsigned rows, double* parts_B) {
+__device__ inline void LeaveParts(Shared<double, kWarps * kMaxLaunchRecords>& squares, unsigned rows, double* parts_B) {
   __syncthreads();
   for (unsigned b = threadIdx.x; b < rows; b += kThreads) {
     double sum = 0;
-    for (unsigned w = 0; w < kWarps; ++w) sum += squares[w * kMostOfLaunch + b];
+    for (unsigned w = 0; w < kWarps; ++w) sum += squares[w * kMaxLaunchRecords + b];
     parts_B[size_t{blockIdx.x} * rows + b] = sum;
   }
 }
 
-__global__ void __launch_bounds__(kThreads) SumSquaresOfRows(SquaresOfRowsArgs<> a, unsigned rows, double* parts) {
-  __shared__ Shared<double, kWarps * kMostOfLaunch> squares;
+__global__ void __launch_bounds__(kThreads) SumRowSquares(SquaresOfRowsArgs<> a, unsigned rows, double* parts) {
+  __shared__ Shared<double, kWarps * kMaxLaunchRecords> squares;
   const size_t first = size_t{blockIdx.x} * kThreads * kColumns + threadIdx.x;
   for (unsigned b = 0; b < rows; ++b) {
     double sum = 0;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads) SumSquaresOfRows(SquaresOfRowsArgs<>
       sum += x * x;
     }
     sum = WarpSum(sum);
-    if (Lane() == 0) squares[WarpOfBlock() * kMostOfLaunch + b] = sum;
+    if (Lane() == 0) squares[WarpInBlock() * kMaxLaunchRecords + b] = sum;
   }
   LeaveParts(squares, rows, parts);
 }
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads) SumSquaresOfRows(SquaresOfRowsArgs<>
 // converted to a whole number, so the numbers are those of the processor.
 __global__ void __launch_bounds__(kThreads)
     AddRowsOnGrid(AccumulateRowsOnGridArgs<> a, Scales scales, unsigned rows, double* parts) {
-  __shared__ Shared<double, kWarps * kMostOfLaunch> squares;
+  __shared__ Shared<double, kWarps * kMaxLaunchRecords> squares;
   const size_t first = size_t{blockIdx.x} * kThreads * kColumns + threadIdx.x;
   int64_t total[kColumns] = {};
   for (unsigned b = 0; b < rows; ++b) {
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
       sum += static_cast<double>(steps) * static_cast<double>(steps);
     }
     sum = WarpSum(sum);
-    if (Lane() == 0) squares[WarpOfBlock() * kMostOfLaunch + b] = sum;
+    if (Lane() == 0) squares[WarpInBlock() * kMaxLaunchRecords + b] = sum;
   }
   WISP_UNROLL for (unsigned j = 0; j < kColumns; ++j) {
     const size_t i = first + size_t{j} * kThreads;
@@ -119,12 +119,12 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) parts[size_t{blockIdx.x} * records + b] = squares;
 }
 
-// Splits rows [0, rows) into shares of kMostOfLaunch. Calls launch(first, count, parts), then sets squares_B[first + b]
-// for each.
+// Splits rows [0, rows) into shares of kMaxLaunchRecords. Calls launch(first, count, parts), then sets squares_B[first
+// + b] for each.
 template <class LaunchShare>
 void ForShares(size_t rows, unsigned blocks, double* squares_B, const LaunchShare& launch) {
-  for (size_t first = 0; first < rows; first += kMostOfLaunch) {
-    const auto count = static_cast<unsigned>(std::min(kMostOfLaunch, rows - first));
+  for (size_t first = 0; first < rows; first += kMaxLaunchRecords) {
+    const auto count = static_cast<unsigned>(std::min(kMaxLaunchRecords, rows - first));
     double* parts = Results(size_t{blocks} * count);
     if (parts != nullptr && blocks > 0) launch(first, count, parts);
     const bool done = Wait();
@@ -142,7 +142,7 @@ void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
     SquaresOfRowsArgs<> share = a;
     share.x_BN += first * a.ldx;
     share.squares_B = nullptr;  // host memory
-    Launch(SumSquaresOfRows, {.blocks = blocks, .threads = kThreads}, share, count, parts);
+    Launch(SumRowSquares, {.blocks = blocks, .threads = kThreads}, share, count, parts);
   });
 }
 

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
 // Each row of blocks handles one record. Its rows are the inner dimension, and its product lies `stride` after the
 // previous one.
 template <unsigned kSide>
-__global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, RecordsOfLaunch records, size_t stride) {
+__global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, LaunchedRecords records, size_t stride) {
   const uint32_t begin = records.begin[blockIdx.y];
   p.a += begin * p.lda;
   p.b += begin * p.ldb;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, RecordsOf
 template <unsigned kSide>
 __global__ void __launch_bounds__(kThreads) ScoreTile(ScoreTilesArgs<> a, unsigned blocks_of_tile) {
   constexpr unsigned kTile = kSideThreads * kSide;
-  Product p = ProductOfTile(a, blockIdx.x / blocks_of_tile * a.tile);
+  Product p = MakeTileProduct(a, blockIdx.x / blocks_of_tile * a.tile);
   p.tiles_n = (p.n + kTile - 1) / kTile;
   const unsigned block = blockIdx.x % blocks_of_tile, tiles_m = (p.m + kTile - 1) / kTile;
   if (block < tiles_m * p.tiles_n) MultiplyTile<Along::kInner, Along::kOuter, kSide>(p, block);
@@ -47,7 +47,7 @@ __global__ void MultiplyFewColumns(Product p) {
 // Large tiles read less memory; small tiles leave fewer processors idle. (These bounds are not measured on a device.)
 constexpr size_t kFewRows = 8, kLargeOutput = size_t{128} * 128 * 64;
 
-unsigned TilesOf(Product& p, unsigned side) {
+unsigned CountTiles(Product& p, unsigned side) {
   const unsigned tile = kSideThreads * side;
   p.tiles_n = (p.n + tile - 1) / tile;
   return (p.m + tile - 1) / tile * p.tiles_n;
@@ -57,8 +57,8 @@ unsigned TilesOf(Product& p, unsigned side) {
 void MultiplyRows(Product p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.m <= kFewRows) return RunStage<FewRowsStage>(BlocksFor(size_t{p.m} * p.n, kThreads), p);
-  if (size_t{p.m} * p.n >= kLargeOutput) return RunStage<TilesStage<8>>(TilesOf(p, 8), p);
-  RunStage<TilesStage<4>>(TilesOf(p, 4), p);
+  if (size_t{p.m} * p.n >= kLargeOutput) return RunStage<TilesStage<8>>(CountTiles(p, 8), p);
+  RunStage<TilesStage<4>>(CountTiles(p, 4), p);
 }
 
 // Multiplies columns by rows: the inner index is contiguous in neither operand.
@@ -66,17 +66,17 @@ void MultiplyColumns(Product p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.m <= kFewRows) return Launch(MultiplyFewColumns, {.blocks = BlocksFor(size_t{p.m} * p.n, kThreads)}, p);
   if (size_t{p.m} * p.n >= kLargeOutput) {
-    const Grid grid = {.blocks = TilesOf(p, 8), .threads = kThreads};
+    const Grid grid = {.blocks = CountTiles(p, 8), .threads = kThreads};
     return Launch(MultiplyTiles<Along::kOuter, Along::kOuter, 8>, grid, p);
   }
-  const Grid grid = {.blocks = TilesOf(p, 4), .threads = kThreads};
+  const Grid grid = {.blocks = CountTiles(p, 4), .threads = kThreads};
   Launch(MultiplyTiles<Along::kOuter, Along::kOuter, 4>, grid, p);
 }
 
 size_t PackedSize(size_t n, size_t k) { return n * k; }
 
 void PackWeights(const PackWeightsArgs<>& a) {
-  ForEachOf(a.k, a.n, [a] __device__(size_t i, size_t j) { a.packed[i * a.n + j] = a.w_NK[j * a.ldw + i]; });
+  ForEachElement(a.k, a.n, [a] __device__(size_t i, size_t j) { a.packed[i * a.n + j] = a.w_NK[j * a.ldw + i]; });
 }
 
 void LinearForward(const LinearForwardArgs<>& a) {
@@ -142,7 +142,7 @@ void LaunchRecords(Product p, const RecordWeightGradientsArgs<>& a) {
   constexpr unsigned kTile = kSideThreads * kSide;
   p.tiles_n = (p.n + kTile - 1) / kTile;
   const unsigned tiles = (p.m + kTile - 1) / kTile * p.tiles_n;
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = tiles, .blocks_y = records.count, .threads = kThreads};
     Launch(MultiplyRecords<kSide>, grid, p, records, a.stride);
   });

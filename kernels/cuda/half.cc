@@ -7,7 +7,7 @@ namespace wisp::kernels::cuda {
 namespace {
 
 void ScaleHalf(const ScaleHalfArgs& a) {
-  ForEach(a.n, [a] __device__(size_t i) { Put(a.y[i], a.a * FloatOf(a.x[i]), a.store); });
+  ForEach(a.n, [a] __device__(size_t i) { Put(a.y[i], a.a * AsFloat(a.x[i]), a.store); });
 }
 
 void MultiplyHalf(const MultiplyHalfArgs& a) { RunStage<MultiplyHalfStage>(BlocksFor(a.n * kWarp, kStageThreads), a); }

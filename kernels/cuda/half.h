@@ -11,7 +11,7 @@
 
 namespace wisp::kernels::cuda {
 
-__device__ inline float FloatOf(Half h) {
+__device__ inline float AsFloat(Half h) {
 #ifdef __CUDACC__
   return __half2float(__ushort_as_half(h.bits));
 #else

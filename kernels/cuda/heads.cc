@@ -46,7 +46,7 @@ void TargetLogits(const TargetLogitsArgs<>& a) {
 }
 
 void TargetGradient(const TargetGradientArgs<>& a) {
-  ForEachOf(a.rows, a.k, [a] __device__(size_t r, size_t i) {
+  ForEachElement(a.rows, a.k, [a] __device__(size_t r, size_t i) {
     const float weight = a.weight_R[r];
     const float g = weight == 0 ? 0.0f : (expf(a.target_logit_R[r] - a.lse_R[r]) - 1.0f) * weight;
     a.dw_RK[r * a.k + i] = g * a.x_RK[r * a.k + i];
@@ -106,10 +106,10 @@ void ClipRowsBackward(const ClipRowsBackwardArgs<>& a) {
 }
 
 // Each row of blocks handles one record.
-__global__ void MeansOfRecords(MeanRowsArgs<> a, RecordsOfLaunch records) {
+__global__ void RecordMeans(MeanRowsArgs<> a, LaunchedRecords records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   float* y = a.y_BD + (records.first + blockIdx.y) * a.d;
-  for (size_t i = GlobalThread(); i < a.d; i += AllThreads()) y[i] = MeanOfColumn(a.x_RD + begin * a.d + i, rows, a.d);
+  for (size_t i = GlobalThread(); i < a.d; i += AllThreads()) y[i] = ColumnMean(a.x_RD + begin * a.d + i, rows, a.d);
 }
 
 // A single record is a stage, because texts are embedded one by one.
@@ -117,13 +117,13 @@ void MeanRows(const MeanRowsArgs<>& a) {
   if (a.records.begin_B == nullptr && a.records.num_records == 1)
     return RunStage<MeanRowsStage>(BlocksFor(a.d, kStageThreads),
                                    {.x_RD = a.x_RD, .y_D = a.y_BD, .rows = a.records.rows, .d = a.d});
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
-    if (grid.blocks > 0) Launch(MeansOfRecords, grid, a, records);
+    if (grid.blocks > 0) Launch(RecordMeans, grid, a, records);
   });
 }
 
-__global__ void SpreadMeans(MeanRowsBackwardArgs<> a, RecordsOfLaunch records) {
+__global__ void SpreadMeans(MeanRowsBackwardArgs<> a, LaunchedRecords records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   const float share = rows > 0 ? 1.0f / static_cast<float>(rows) : 0.0f;
   const float* dy = a.dy_BD + (records.first + blockIdx.y) * a.d;
@@ -132,9 +132,9 @@ __global__ void SpreadMeans(MeanRowsBackwardArgs<> a, RecordsOfLaunch records) {
 }
 
 void MeanRowsBackward(const MeanRowsBackwardArgs<>& a) {
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {
-        .blocks = BlocksFor(LongestOf(records) * a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
+        .blocks = BlocksFor(FindLongest(records) * a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
     if (grid.blocks > 0) Launch(SpreadMeans, grid, a, records);
   });
 }

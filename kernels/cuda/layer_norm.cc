@@ -49,13 +49,13 @@ __global__ void NormInputGradients(NormBackward a) {
 }
 
 // Each row of blocks handles one record, and each of its blocks 32 columns. Each warp handles every eighth row.
-__global__ void NormParameterGradients(NormBackward a, RecordsOfLaunch records) {
+__global__ void NormParameterGradients(NormBackward a, LaunchedRecords records) {
   __shared__ Shared<float, kThreads> gains;
   __shared__ Shared<float, kThreads> biases;
   const size_t column = size_t{blockIdx.x} * kWarp + Lane();
   float gain = 0, bias = 0;
   if (column < a.d) {
-    for (size_t r = records.begin[blockIdx.y] + WarpOfBlock(); r < records.begin[blockIdx.y + 1]; r += kWarps) {
+    for (size_t r = records.begin[blockIdx.y] + WarpInBlock(); r < records.begin[blockIdx.y + 1]; r += kWarps) {
       const float dy = a.dy_RD[r * a.d + column], mean = a.mean_R != nullptr ? a.mean_R[r] : 0.0f;
       gain += dy * ((a.x_RD[r * a.d + column] - mean) * a.rstd_R[r]);
       bias += dy;
@@ -77,7 +77,7 @@ __global__ void NormParameterGradients(NormBackward a, RecordsOfLaunch records) 
 void Backward(const NormBackward& a, const Segments& segments) {
   if (a.d == 0) return;
   if (a.rows > 0) Launch(NormInputGradients, {.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
-  ForRecords(segments, a.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(segments, a.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(a.d, kWarp, kAllBlocks), .blocks_y = records.count, .threads = kThreads};
     Launch(NormParameterGradients, grid, a, records);
   });
@@ -92,7 +92,7 @@ void LayerNormBackward(const LayerNormBackwardArgs<>& a) {
             .dx_RD = a.dx_RD,
             .dgain_D = a.dgain_D,
             .dbias_D = a.dbias_D,
-            .rows = RowsOf(a),
+            .rows = GetRows(a),
             .d = a.d,
             .store = a.store},
            a.records);
@@ -107,7 +107,7 @@ void RmsNormBackward(const RmsNormBackwardArgs<>& a) {
             .dx_RD = a.dx_RD,
             .dgain_D = a.dgain_D,
             .dbias_D = nullptr,
-            .rows = RowsOf(a),
+            .rows = GetRows(a),
             .d = a.d,
             .store = a.store},
            a.records);

@@ -22,7 +22,7 @@ struct BlockRow {
         row(n % kPanelRows),
         k(columns) {}
   __device__ float Scale(size_t block) const {
-    return FloatOf(reinterpret_cast<const Half*>(panel)[block * kPanelRows + row]);
+    return AsFloat(reinterpret_cast<const Half*>(panel)[block * kPanelRows + row]);
   }
   __device__ int32_t Integer(size_t column) const {
     const size_t c = column % kBlockColumns;
@@ -40,7 +40,7 @@ __device__ float FloatAt(const PanelMatrix& w, size_t n, size_t column, size_t k
 }
 
 void MultiplyFloats(const MultiplyPanelsArgs& a) {
-  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
+  ForEachElement(a.rows, a.n, [a] __device__(size_t r, size_t j) {
     float y = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
     for (size_t i = 0; i < a.k; ++i) y += FloatAt(a.w, a.first + j, i, a.k) * a.x_RK[r * a.ldx + i];
     Put(a.y_RN[r * a.ldy + j], y, a.store);
@@ -49,7 +49,7 @@ void MultiplyFloats(const MultiplyPanelsArgs& a) {
 
 void MultiplyPanels(const MultiplyPanelsArgs& a) {
   if (a.w.bits == PanelBits::kThirtyTwo) return MultiplyFloats(a);
-  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
+  ForEachElement(a.rows, a.n, [a] __device__(size_t r, size_t j) {
     const BlockRow w(a.w, a.first + j, a.k);
     const float* x = a.x_RK + r * a.ldx;
     float y = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
@@ -65,12 +65,12 @@ void MultiplyPanels(const MultiplyPanelsArgs& a) {
 
 // Gives the numbers of EmbedStage.
 void EmbedFloats(const EmbedPanelsArgs& a) {
-  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+  ForEachElement(a.rows, a.d, [a] __device__(size_t t, size_t i) {
     float y = 0;
     if (a.ids_T[t] >= 0) {
       y = a.scale * FloatAt(a.table, static_cast<size_t>(a.ids_T[t]), i, a.d);
       if (a.positions_TD != nullptr) y += a.positions_TD[t * a.d + i];
-      if (a.half_positions_TD != nullptr) y += FloatOf(a.half_positions_TD[t * a.d + i]);
+      if (a.half_positions_TD != nullptr) y += AsFloat(a.half_positions_TD[t * a.d + i]);
     }
     a.y_TD[t * a.d + i] = y;
   });
@@ -78,13 +78,13 @@ void EmbedFloats(const EmbedPanelsArgs& a) {
 
 void EmbedPanels(const EmbedPanelsArgs& a) {
   if (a.table.bits == PanelBits::kThirtyTwo) return EmbedFloats(a);
-  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+  ForEachElement(a.rows, a.d, [a] __device__(size_t t, size_t i) {
     float y = 0;
     if (a.ids_T[t] >= 0) {
       const BlockRow row(a.table, static_cast<size_t>(a.ids_T[t]), a.d);
       y = __fmul_rn(a.scale, __fmul_rn(row.Scale(i / kBlockColumns), static_cast<float>(row.Integer(i))));
       if (a.positions_TD != nullptr) y = __fadd_rn(y, a.positions_TD[t * a.d + i]);
-      if (a.half_positions_TD != nullptr) y = __fadd_rn(y, FloatOf(a.half_positions_TD[t * a.d + i]));
+      if (a.half_positions_TD != nullptr) y = __fadd_rn(y, AsFloat(a.half_positions_TD[t * a.d + i]));
     }
     a.y_TD[t * a.d + i] = y;
   });

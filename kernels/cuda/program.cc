@@ -49,7 +49,7 @@ __device__ inline void RunAs(const void* arguments, const BlockPlace& block) {
   Stage::Run(*static_cast<const typename Stage::Args*>(arguments), block);
 }
 
-__device__ inline void RunBlockOf(StageKind kind, const void* arguments, const BlockPlace& block) {
+__device__ inline void RunStageBlock(StageKind kind, const void* arguments, const BlockPlace& block) {
   switch (kind) {
     case StageKind::kActivation:
       return RunAs<ActivationStage>(arguments, block);
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kStageThreads, 1) RunProgram(WISP_IN_PLACE(Pro
     const unsigned first = narrow && blockIdx.x > 0 ? head.blocks : blockIdx.x, step = narrow ? 1 : gridDim.x;
     for (unsigned block = first; block < head.blocks; block += step) {
       if (block != first) __syncthreads();  // the next block reuses the shared memory
-      RunBlockOf(head.kind, arguments, {block, head.blocks});
+      RunStageBlock(head.kind, arguments, {block, head.blocks});
     }
     narrow_before = narrow;
     at += static_cast<uint32_t>(Aligned(sizeof(StageHead)) + Aligned(head.size));
@@ -151,7 +151,7 @@ Recorder& TheRecorder() {
   return recorder;
 }
 
-unsigned BlocksOfDevice() {
+unsigned CountDeviceBlocks() {
   static const unsigned blocks = std::min(BlocksTogether(RunProgram<kSmallBytes>, kStageThreads),
                                           BlocksTogether(RunProgram<kLargeBytes>, kStageThreads));
   return blocks;
@@ -175,7 +175,7 @@ bool AreWords(const void* on_device, size_t bytes) {
 
 void Gather(void*, Launches launches) {
   FlushProgram();
-  TheRecorder().gathers = launches == Launches::kTogether && BlocksOfDevice() > 0;
+  TheRecorder().gathers = launches == Launches::kTogether && CountDeviceBlocks() > 0;
 }
 
 bool IsGathering() { return TheRecorder().gathers; }
@@ -190,7 +190,7 @@ bool Record(const StageHead& head, const void* arguments) {
 void FlushProgram() {
   Recorder& recorder = TheRecorder();
   if (recorder.program.used == 0) return;
-  const unsigned blocks = std::min(recorder.most_blocks, BlocksOfDevice());
+  const unsigned blocks = std::min(recorder.most_blocks, CountDeviceBlocks());
   if (recorder.program.used <= kSmallBytes) {
     Program<kSmallBytes> small;
     std::memcpy(small.stages, recorder.program.stages, recorder.program.used);

@@ -61,12 +61,12 @@ double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
 }
 
 // Each row of blocks handles one record, and each of its blocks 32 columns. Each warp handles every eighth row.
-__global__ void SumColumns(ColumnSumArgs<> a, RecordsOfLaunch records) {
+__global__ void SumColumns(ColumnSumArgs<> a, LaunchedRecords records) {
   __shared__ Shared<float, kThreads> parts;
   const size_t column = size_t{blockIdx.x} * kWarp + Lane();
   float sum = 0;
   if (column < a.n) {
-    for (size_t r = records.begin[blockIdx.y] + WarpOfBlock(); r < records.begin[blockIdx.y + 1]; r += kWarps) {
+    for (size_t r = records.begin[blockIdx.y] + WarpInBlock(); r < records.begin[blockIdx.y + 1]; r += kWarps) {
       sum += a.x_RN[r * a.ldx + column];
     }
   }
@@ -79,7 +79,7 @@ __global__ void SumColumns(ColumnSumArgs<> a, RecordsOfLaunch records) {
 
 void ColumnSum(const ColumnSumArgs<>& a) {
   if (a.n == 0) return;
-  ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(a.n, kWarp, kAllBlocks), .blocks_y = records.count, .threads = kThreads};
     Launch(SumColumns, grid, WithoutRecords(a), records);
   });

@@ -8,7 +8,7 @@ namespace wisp::kernels::cuda {
 namespace {
 
 // Each row of blocks handles one record.
-__global__ void RotateRecords(RotaryArgs<> a, RecordsOfLaunch records) {
+__global__ void RotateRecords(RotaryArgs<> a, LaunchedRecords records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   const size_t of_row = a.heads * (a.rotated / 2);
   for (size_t i = GlobalThread(); i < rows * of_row; i += AllThreads()) {
@@ -23,8 +23,8 @@ void Rotary(const RotaryArgs<>& a) {
   if (IsGathering() && a.records.begin_B == nullptr) {  // otherwise the kernel for several records, as in attention
     return RunStage<RotaryStage>(BlocksFor(a.rows * of_row, kStageThreads), WithoutRecords(a));
   }
-  ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {
-    const Grid grid = {.blocks = BlocksFor(LongestOf(records) * of_row, 256), .blocks_y = records.count};
+  ForRecords(a.records, a.rows, [&](const LaunchedRecords& records) {
+    const Grid grid = {.blocks = BlocksFor(FindLongest(records) * of_row, 256), .blocks_y = records.count};
     if (grid.blocks > 0) Launch(RotateRecords, grid, WithoutRecords(a), records);
   });
 }

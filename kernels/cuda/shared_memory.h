@@ -23,7 +23,7 @@ inline bool CopyByHost(void* to, const void* from, size_t bytes) {
 
 // Excludes these pages from core dumps, because a sum without noise may lie there during a step. A discrete GPU's
 // memory is in no dump either. Rounds to whole pages, so that nothing remains. This is a hint; nothing depends on it.
-inline void LeaveOutOfDumps(void* memory, size_t bytes) {
+inline void ExcludeFromDumps(void* memory, size_t bytes) {
 #ifdef MADV_DONTDUMP
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t begin = reinterpret_cast<uintptr_t>(memory) / page * page;

@@ -47,7 +47,7 @@ void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
 }
 
 void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
-  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
+  ForEachElement(a.rows, a.n, [a] __device__(size_t r, size_t j) {
     float& z = a.z_RN[r * a.ldz + j];
     const float weight = a.weight_R[r], lse = a.lse_R[r];
     if (weight == 0) {
@@ -62,12 +62,12 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
 }
 
 struct TargetWeights {
-  float of[kMostOfLaunch];
+  float of[kMaxLaunchRecords];
 };
 
 // Each row of blocks handles one record.
 __global__ void StartRows(const int32_t* target_R, float* max_R, float* sum_R, float* target_logit_R, float* weight_R,
-                          int32_t* none_R, RecordsOfLaunch records, TargetWeights weights) {
+                          int32_t* none_R, LaunchedRecords records, TargetWeights weights) {
   const size_t end = records.begin[blockIdx.y + 1];
   for (size_t r = records.begin[blockIdx.y] + GlobalThread(); r < end; r += AllThreads()) {
     max_R[r] = -INFINITY;
@@ -78,11 +78,11 @@ __global__ void StartRows(const int32_t* target_R, float* max_R, float* sum_R, f
 }
 
 void SoftmaxStart(const SoftmaxStartArgs<>& a) {
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     TargetWeights weights = {};
     for (uint32_t b = 0; b < records.count; ++b)
-      weights.of[b] = OptionsOf(a.options_B, records.first + b).target_weight;
-    const Grid grid = {.blocks = BlocksFor(LongestOf(records), 256, 16), .blocks_y = records.count};
+      weights.of[b] = MakeOptions(a.options_B, records.first + b).target_weight;
+    const Grid grid = {.blocks = BlocksFor(FindLongest(records), 256, 16), .blocks_y = records.count};
     if (grid.blocks == 0) return;
     Launch(StartRows, grid, a.target_R, a.max_R, a.sum_R, a.target_logit_R, a.weight_R, a.none_R, records, weights);
   });
@@ -95,7 +95,7 @@ struct LossRows {
 };
 
 // A block for each record; loss[block] = its sum.
-__global__ void SumLosses(LossRows a, RecordsOfLaunch records, double* loss) {
+__global__ void SumLosses(LossRows a, LaunchedRecords records, double* loss) {
   __shared__ Shared<double, kWarps> scratch;
   double sum = 0;
   for (size_t r = records.begin[blockIdx.x] + threadIdx.x; r < records.begin[blockIdx.x + 1]; r += kThreads) {
@@ -117,7 +117,7 @@ __global__ void SumLosses(LossRows a, RecordsOfLaunch records, double* loss) {
 void CrossEntropyLoss(const CrossEntropyLossArgs<>& a) {
   const LossRows rows = {a.max_R, a.sum_R, a.target_logit_R, a.weight_R, a.lse_R, a.target};
   double* loss = Results(a.records.num_records);
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = records.count, .threads = kThreads};
     if (loss != nullptr) Launch(SumLosses, grid, rows, records, loss + records.first);
   });

@@ -26,8 +26,8 @@ struct BlockPlace {
   unsigned index, count;
 };
 
-__device__ inline size_t ThreadOf(const BlockPlace& block) { return size_t{block.index} * blockDim.x + threadIdx.x; }
-__device__ inline size_t ThreadsOf(const BlockPlace& block) { return size_t{block.count} * blockDim.x; }
+__device__ inline size_t GetThread(const BlockPlace& block) { return size_t{block.index} * blockDim.x + threadIdx.x; }
+__device__ inline size_t CountThreads(const BlockPlace& block) { return size_t{block.count} * blockDim.x; }
 
 template <class Stage>
 __global__ void __launch_bounds__(kStageThreads) CallStage(typename Stage::Args a) {

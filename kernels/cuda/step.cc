@@ -13,7 +13,7 @@ void NoisedSum(const NoisedSumArgs<>& a) {
 constexpr unsigned kThreads = 256;
 
 // One block for each row.
-__global__ void __launch_bounds__(kThreads) AddMovesOfRows(AddSquaredMovesArgs<> a) {
+__global__ void __launch_bounds__(kThreads) AddRowMoves(AddSquaredMovesArgs<> a) {
   __shared__ Shared<double, kThreads / kWarp> scratch;
   for (size_t i = blockIdx.x; i < a.rows; i += gridDim.x) {
     const size_t r = a.row_R == nullptr ? i : a.row_R[i];
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) AddMovesOfRows(AddSquaredMovesArgs<>
 
 void AddSquaredMoves(const AddSquaredMovesArgs<>& a) {
   if (a.rows == 0 || a.n == 0) return;
-  Launch(AddMovesOfRows, {.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
+  Launch(AddRowMoves, {.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
 }
 
 }  // namespace

@@ -9,27 +9,27 @@ namespace {
 
 constexpr unsigned kThreads = kStageThreads;
 
-unsigned TilesOf(size_t n) { return static_cast<unsigned>((n + kTensorTile - 1) / kTensorTile); }
+unsigned CountTiles(size_t n) { return static_cast<unsigned>((n + kTensorTile - 1) / kTensorTile); }
 
 // ---- Rows times packed weights. -------------------------------------------------------------------------------------
 
 // Words in memory for floats; for integers, the scales before them.
 template <class Number>
 size_t PackedSize(size_t n, size_t k) {
-  return n * WordsOf<Number>(k) + (Number::kScaled ? n : 0);
+  return n * CountWords<Number>(k) + (Number::kScaled ? n : 0);
 }
 
 // A warp for each row.
 template <class Number>
 __global__ void PackRows(PackWeightsArgs<> a) {
   const size_t warp = GlobalThread() / kWarp, warps = AllThreads() / kWarp;
-  const unsigned k = static_cast<unsigned>(a.k), words = static_cast<unsigned>(WordsOf<Number>(a.k));
+  const unsigned k = static_cast<unsigned>(a.k), words = static_cast<unsigned>(CountWords<Number>(a.k));
   uint32_t* packed = reinterpret_cast<uint32_t*>(a.packed) + (Number::kScaled ? a.n : 0);
   for (size_t row = warp; row < a.n; row += warps) {
     const float* w = a.w_NK + row * a.ldw;
     RowScale scale = {1.0f, 1.0f};
     if constexpr (Number::kScaled) {
-      scale = ScaleOfRow(w, k);
+      scale = ComputeRowScale(w, k);
       if (Lane() == 0) a.packed[row] = scale.scale;
     }
     for (unsigned word = Lane(); word < words; word += kWarp) {
@@ -46,7 +46,7 @@ void PackWeights(const PackWeightsArgs<>& a) {
 template <class Number>
 void RunTensorStage(TensorProduct t, unsigned pieces) {
   if (t.p.m == 0 || t.p.n == 0) return;
-  t.blocks_of_piece = TilesOf(t.p.m) * TilesOf(t.piece_columns);
+  t.blocks_of_piece = CountTiles(t.p.m) * CountTiles(t.piece_columns);
   RunStage<TensorStage<Number>>(pieces * t.blocks_of_piece, t);
 }
 
@@ -93,24 +93,24 @@ void ScoreTiles(const ScoreTilesArgs<>& a) {
 
 template <Along kA>
 __global__ void __launch_bounds__(kThreads) MultiplyTf32(Product p) {
-  MultiplyTensorTile<Tf32, kA, WordsOfB::kOuter>(p, blockIdx.x);
+  MultiplyTensorTile<Tf32, kA, WordSourceB::kOuter>(p, blockIdx.x);
 }
 
 // Each row of blocks handles one record (gemm.cc).
-__global__ void __launch_bounds__(kThreads) MultiplyRecordsTf32(Product p, RecordsOfLaunch records, size_t stride) {
+__global__ void __launch_bounds__(kThreads) MultiplyRecordsTf32(Product p, LaunchedRecords records, size_t stride) {
   const uint32_t begin = records.begin[blockIdx.y];
   p.a += begin * p.lda;
   p.b += begin * p.ldb;
   p.c += size_t{records.first + blockIdx.y} * stride;
   p.k = records.begin[blockIdx.y + 1] - begin;
-  MultiplyTensorTile<Tf32, Along::kOuter, WordsOfB::kOuter>(p, blockIdx.x);
+  MultiplyTensorTile<Tf32, Along::kOuter, WordSourceB::kOuter>(p, blockIdx.x);
 }
 
 template <Along kA>
 void LaunchTf32(Product p) {
   if (p.m == 0 || p.n == 0) return;
-  p.tiles_n = TilesOf(p.n);
-  Launch(MultiplyTf32<kA>, {.blocks = TilesOf(p.m) * p.tiles_n, .threads = kThreads}, p);
+  p.tiles_n = CountTiles(p.n);
+  Launch(MultiplyTf32<kA>, {.blocks = CountTiles(p.m) * p.tiles_n, .threads = kThreads}, p);
 }
 
 void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {
@@ -157,11 +157,11 @@ void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
                      .m = static_cast<unsigned>(a.n),
                      .n = static_cast<unsigned>(a.k),
                      .k = 0,  // each record has its own
-                     .tiles_n = TilesOf(a.k),
+                     .tiles_n = CountTiles(a.k),
                      .scale = 1.0f,
                      .store = Store::kAdd};
-  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
-    const Grid grid = {.blocks = TilesOf(a.n) * p.tiles_n, .blocks_y = records.count, .threads = kThreads};
+  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
+    const Grid grid = {.blocks = CountTiles(a.n) * p.tiles_n, .blocks_y = records.count, .threads = kThreads};
     Launch(MultiplyRecordsTf32, grid, p, records, a.stride);
   });
 }

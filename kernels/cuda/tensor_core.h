@@ -20,7 +20,7 @@
 
 namespace wisp::kernels::cuda {
 
-__device__ inline uint32_t BitsOf(float x) {
+__device__ inline uint32_t GetBits(float x) {
 #ifdef __CUDACC__
   return __float_as_uint(x);
 #else
@@ -28,7 +28,7 @@ __device__ inline uint32_t BitsOf(float x) {
 #endif
 }
 
-__device__ inline float FloatOfBits(uint32_t bits) {
+__device__ inline float BitsToFloat(uint32_t bits) {
 #ifdef __CUDACC__
   return __uint_as_float(bits);
 #else
@@ -81,7 +81,7 @@ struct Tf32 {
 
   // Rounds to nearest, ties away from zero.
   static __device__ uint32_t Word(const float (&x)[1], float) {
-    const uint32_t bits = BitsOf(x[0]);
+    const uint32_t bits = GetBits(x[0]);
     if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? kNotANumber : bits;
     return (bits + 0x1000) & 0xffffe000;
   }
@@ -96,7 +96,7 @@ struct Tf32 {
 #endif
   }
   static __device__ float AddProducts(float sum, uint32_t a, uint32_t b) {
-    return fmaf(FloatOfBits(a), FloatOfBits(b), sum);
+    return fmaf(BitsToFloat(a), BitsToFloat(b), sum);
   }
 };
 
@@ -123,7 +123,7 @@ struct Float16 {
   }
 
  private:
-  static __device__ float At(uint32_t word, unsigned i) { return FloatOf(Half{static_cast<uint16_t>(word >> 16 * i)}); }
+  static __device__ float At(uint32_t word, unsigned i) { return AsFloat(Half{static_cast<uint16_t>(word >> 16 * i)}); }
 };
 
 // A float without its last 16 bits: 8 bits of precision, the range of float32.
@@ -144,14 +144,14 @@ struct Bfloat16 {
 #endif
   }
   static __device__ float AddProducts(float sum, uint32_t a, uint32_t b) {
-    sum = fmaf(FloatOfBits(a << 16), FloatOfBits(b << 16), sum);
-    return fmaf(FloatOfBits(a & 0xffff0000), FloatOfBits(b & 0xffff0000), sum);
+    sum = fmaf(BitsToFloat(a << 16), BitsToFloat(b << 16), sum);
+    return fmaf(BitsToFloat(a & 0xffff0000), BitsToFloat(b & 0xffff0000), sum);
   }
 
  private:
   // Rounds to nearest, ties to even, in the upper 16 bits. NaN stays NaN.
   static __device__ uint32_t Rounded(float x) {
-    const uint32_t bits = BitsOf(x);
+    const uint32_t bits = GetBits(x);
     if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? kNotANumber : bits;
     return (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
   }

@@ -5,19 +5,19 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-size_t ListsOf(size_t n) { return n <= kKeysOfWarp ? 1 : (n + kKeysOfWarp - 1) / kKeysOfWarp; }
-size_t OfOne(size_t k) { return kKeysOfWarp / (k == 0 ? 1 : k); }
+size_t CountLists(size_t n) { return n <= kWarpKeys ? 1 : (n + kWarpKeys - 1) / kWarpKeys; }
+size_t OfOne(size_t k) { return kWarpKeys / (k == 0 ? 1 : k); }
 size_t ListsAfter(size_t lists, size_t k) { return (lists + OfOne(k) - 1) / OfOne(k); }
 
 // Memory for the lists of two steps, which alternate.
 size_t ScratchSize(size_t rows, size_t n, size_t k) {
-  const size_t lists = ListsOf(n);
+  const size_t lists = CountLists(n);
   return lists == 1 ? 0 : rows * (lists + ListsAfter(lists, k)) * (k + 1);
 }
 
 void TopK(const TopKArgs& a) {
   if (a.rows == 0) return;
-  const size_t first_lists = ListsOf(a.n), scratch_of_first = a.rows * first_lists * (a.k + 1);
+  const size_t first_lists = CountLists(a.n), scratch_of_first = a.rows * first_lists * (a.k + 1);
   TopKStep step = {.score_RN = a.score_RN,
                    .excluded_RW = a.excluded_RW,
                    .from = nullptr,

@@ -32,7 +32,7 @@ void LinearVariance(const LinearVarianceArgs<>& a) {
 }
 
 void LayerNormVariance(const LayerNormVarianceArgs<>& a) {
-  ForEachOf(a.rows, a.d, [a] __device__(size_t r, size_t i) {
+  ForEachElement(a.rows, a.d, [a] __device__(size_t r, size_t i) {
     const float factor = a.gain_D[i] * a.rstd_R[r];
     a.y_RD[r * a.d + i] = Hold(a.x_RD[r * a.d + i] * (factor * factor));
   });

@@ -41,7 +41,7 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
 #pragma GCC unroll 4
       for (size_t v = 0; v < kVectors; ++v) sums[r][v] = StartAt<kBits>(t.x[r].start[block]);
     }
-    const size_t first = block * kBlockColumns * BytesOf(kBlockFormat);
+    const size_t first = block * kBlockColumns * GetBytes(kBlockFormat);
 #pragma GCC unroll 8
     for (size_t group = 0; group < kBlockColumns / kGroup; ++group) {
       OffsetWeights weights[kVectors];
@@ -53,7 +53,7 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
       }
 #pragma GCC unroll 16
       for (size_t r = 0; r < kRows; ++r) {
-        const auto* q = reinterpret_cast<const uint8_t*>(t.x[r].q) + first + group * kGroup * BytesOf(kBlockFormat);
+        const auto* q = reinterpret_cast<const uint8_t*>(t.x[r].q) + first + group * kGroup * GetBytes(kBlockFormat);
         const Inputs inputs = Broadcast(q);
 #pragma GCC unroll 4
         for (size_t v = 0; v < kVectors; ++v) sums[r][v] = DotOffset(sums[r][v], inputs, weights[v]);

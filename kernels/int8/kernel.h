@@ -27,12 +27,12 @@ enum class Format {
   kWide,     // int16
 };
 
-constexpr size_t BytesOf(Format f) { return f == Format::kWide ? 2 : 1; }
+constexpr size_t GetBytes(Format f) { return f == Format::kWide ? 2 : 1; }
 
 // Bytes between the quantised rows of a tile. This is a constant, so that one pointer addresses all rows. It is a cache
 // line more than a power of two; otherwise all rows would share one set of the cache. Quantising may write up to 64
 // bytes past a row's end.
-constexpr size_t RowBytes(Format f) { return kMaxInner * BytesOf(f) + 64; }
+constexpr size_t RowBytes(Format f) { return kMaxInner * GetBytes(f) + 64; }
 
 // A panel has W channels: W scales (float), W starts of sums (int32; -128 times the sum of the channel's weights), then
 // W times 4 weights for each group of 4 inner indices. The last panel is filled with channels of zeros.

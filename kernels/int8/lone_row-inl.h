@@ -9,7 +9,7 @@ static_assert(kLanes == kPanelRows);
 inline constexpr size_t kLine = 64, kLinesAsked = 12;  // lines of a panel's scales, and as many of its integers
 
 template <size_t kPanels>
-WISP_INT8_TARGET __attribute__((always_inline)) inline void AskForNext(const BlockTileArgs& t, size_t block) {
+WISP_INT8_TARGET __attribute__((always_inline)) inline void PrefetchNext(const BlockTileArgs& t, size_t block) {
   for (size_t line = block; line < 2 * kLinesAsked; line += t.blocks) {
     const uint8_t* at = line < kLinesAsked ? reinterpret_cast<const uint8_t*>(t.scales) + line * kLine
                                            : t.panel + (line - kLinesAsked) * kLine;
@@ -28,14 +28,14 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyLoneRow(const BlockTileA
 #pragma GCC unroll 4
   for (size_t p = 0; p < kPanels; ++p) y[p] = SetFloats(0.0f);
   for (size_t block = 0; block < t.blocks; ++block) {
-    AskForNext<kPanels>(t, block);
+    PrefetchNext<kPanels>(t, block);
     Sums sums[kPanels];
 #pragma GCC unroll 4
     for (size_t p = 0; p < kPanels; ++p) sums[p] = StartAt<kBits>(x.start[block]);
 #pragma GCC unroll 8
     for (size_t group = 0; group < kBlockColumns / kGroup; ++group) {
-      const auto* q = reinterpret_cast<const uint8_t*>(x.q) + block * kBlockColumns * BytesOf(kBlockFormat);
-      const Inputs inputs = Broadcast(q + group * kGroup * BytesOf(kBlockFormat));
+      const auto* q = reinterpret_cast<const uint8_t*>(x.q) + block * kBlockColumns * GetBytes(kBlockFormat);
+      const Inputs inputs = Broadcast(q + group * kGroup * GetBytes(kBlockFormat));
 #pragma GCC unroll 4
       for (size_t p = 0; p < kPanels; ++p) {
         const uint8_t* at = w + p * t.panel_bytes + group / kHalves * kGroupBytes;

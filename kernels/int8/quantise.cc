@@ -63,7 +63,7 @@ void StoreRow(const float* x, size_t k, float inverse, uint8_t* q, int32_t* sum)
   auto sums = hn::Zero(D32());
   for (size_t i = 0; i < k; i += kLanes) {
     const auto v = hn::NearestInt(hn::Mul(LoadSome(d, x + i, k - i), factor));
-    StoreVector<kFormat>(v, q + i * int8::BytesOf(kFormat));
+    StoreVector<kFormat>(v, q + i * int8::GetBytes(kFormat));
     if constexpr (kSum) sums = hn::Add(sums, v);
   }
   if constexpr (kSum) *sum = hn::GetLane(hn::SumOfLanes(D32(), sums));
@@ -77,7 +77,7 @@ float QuantiseRow(const float* x, size_t k, Format format, uint8_t* q, int32_t* 
   const float largest = std::bit_cast<float>(bits);
   const bool finite = bits < 0x7f800000;
   if (!finite || largest < kSmallest) {
-    std::memset(q, format == Format::kShifted ? 128 : 0, (k + 3) / 4 * 4 * int8::BytesOf(format));
+    std::memset(q, format == Format::kShifted ? 128 : 0, (k + 3) / 4 * 4 * int8::GetBytes(format));
     if (sum != nullptr) *sum = 0;
     return finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
   }
@@ -105,7 +105,7 @@ int32_t StoreBlock(const float* x, size_t count, float inverse, uint8_t* q) {
   for (size_t i = 0; i < kBlockColumns; i += kLanes) {
     const auto values = i < count ? LoadSome(d, x + i, count - i) : hn::Zero(d);
     const auto v = hn::NearestInt(hn::Mul(values, factor));
-    StoreVector<kFormat>(v, q + i * int8::BytesOf(kFormat));
+    StoreVector<kFormat>(v, q + i * int8::GetBytes(kFormat));
     sums = hn::Add(sums, v);
   }
   return hn::GetLane(hn::SumOfLanes(D32(), sums));
@@ -128,7 +128,7 @@ void QuantiseBlocks(const float* x, size_t k, Format format, PanelBits weights, 
                                                 : StoreBlock<Format::kSigned>(x + i, of_block, inverse, q);
     row.scale[block] = counts ? largest / 127.0f : finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
     row.start[block] = -IntegerOffset(weights) * sum;
-    q += kBlockColumns * int8::BytesOf(format);
+    q += kBlockColumns * int8::GetBytes(format);
   }
 }
 

@@ -68,7 +68,7 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) sums[r][v] = Dot(sums[r][v], inputs, weights[v]);
     }
-    x += kGroup * BytesOf(kFormat);
+    x += kGroup * GetBytes(kFormat);
     w += kTileVectors * kVectorBytes;
   }
 

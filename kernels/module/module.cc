@@ -10,7 +10,7 @@
 namespace wisp::kernels {
 namespace {
 
-bool IsOfProgram(const Dl_info& info) {
+bool IsInProgram(const Dl_info& info) {
   Dl_info program;
   return dladdr(reinterpret_cast<const void*>(getauxval(AT_PHDR)), &program) != 0 &&
          program.dli_fbase == info.dli_fbase;
@@ -22,7 +22,7 @@ std::string OwnFolder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&OpenModule), &info) == 0 || info.dli_fname == nullptr) return {};
   std::string file = info.dli_fname;
-  if (IsOfProgram(info)) {
+  if (IsInProgram(info)) {
     char path[4096];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
     if (length <= 0 || length == sizeof path) return {};
@@ -33,7 +33,7 @@ std::string OwnFolder() {
 }
 
 // The folder of installed modules, for a program that is installed. Empty if `own` is not a folder of programs.
-std::string FolderOfModules(const std::string& own) {
+std::string FindModuleFolder(const std::string& own) {
 #ifdef WISP_MODULES_OF_PROGRAMS
   if (own.ends_with("/" WISP_PROGRAMS "/")) return own + WISP_MODULES_OF_PROGRAMS "/";
 #endif
@@ -41,11 +41,11 @@ std::string FolderOfModules(const std::string& own) {
   return {};
 }
 
-std::string FileOf(const ModuleRequest& request) {
+std::string ModulePath(const ModuleRequest& request) {
   if (!request.file.empty()) return request.file;
   std::string name = "libwisp_" + request.name + ".so";
   const std::string own = OwnFolder();
-  for (const std::string& folder : {own, FolderOfModules(own)}) {
+  for (const std::string& folder : {own, FindModuleFolder(own)}) {
     std::string file = folder + name;
     if (!folder.empty() && access(file.c_str(), R_OK) == 0) return file;
   }
@@ -53,7 +53,7 @@ std::string FileOf(const ModuleRequest& request) {
 }
 
 // The loader's message in English, whatever the program's language. Empty if it has no message.
-std::string WhyNotLoaded() {
+std::string GetLoadError() {
   const locale_t english = newlocale(LC_ALL_MASK, "C", nullptr), before = uselocale(english);
   const char* error = dlerror();
   std::string why = error != nullptr ? error : "";
@@ -65,10 +65,10 @@ std::string WhyNotLoaded() {
 }  // namespace
 
 OpenedModule OpenModule(const ModuleRequest& request) {
-  const std::string file = FileOf(request);
+  const std::string file = ModulePath(request);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const std::string why = WhyNotLoaded();
+    const std::string why = GetLoadError();
     return {.why = "its module was not loaded: " + (why.empty() ? file : why), .is_wrong = !request.file.empty()};
   }
   const auto entry = reinterpret_cast<ModuleEntry>(dlsym(library, kModuleEntry));

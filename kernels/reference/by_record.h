@@ -1,6 +1,6 @@
 // Applies an op for one record to the rows of several records.
 //
-//   RecordByRecord(args, ColumnSumOfOne);     // for the reference and for SIMD tables
+//   RecordByRecord(args, ColumnSumOneRecord);     // for the reference and for SIMD tables
 #ifndef WISP_KERNELS_REFERENCE_BY_RECORD_H_
 #define WISP_KERNELS_REFERENCE_BY_RECORD_H_
 
@@ -11,7 +11,7 @@
 namespace wisp::kernels::reference {
 
 template <class T>
-ColumnSumArgs<T> OfRecord(const ColumnSumArgs<T>& a, size_t b) {
+ColumnSumArgs<T> SliceRecordArgs(const ColumnSumArgs<T>& a, size_t b) {
   ColumnSumArgs<T> own = a;
   own.x_RN += a.records.begin(b) * a.ldx;
   own.out_N += b * a.n;
@@ -20,7 +20,7 @@ ColumnSumArgs<T> OfRecord(const ColumnSumArgs<T>& a, size_t b) {
 
 // The common parts of the two norms.
 template <class Args>
-Args NormOfRecord(const Args& a, size_t b) {
+Args NormRecordArgs(const Args& a, size_t b) {
   const size_t begin = a.records.begin(b);
   Args own = a;
   own.dy_RD += begin * a.d;
@@ -32,16 +32,16 @@ Args NormOfRecord(const Args& a, size_t b) {
 }
 
 template <class T>
-LayerNormBackwardArgs<T> OfRecord(const LayerNormBackwardArgs<T>& a, size_t b) {
-  LayerNormBackwardArgs<T> own = NormOfRecord(a, b);
+LayerNormBackwardArgs<T> SliceRecordArgs(const LayerNormBackwardArgs<T>& a, size_t b) {
+  LayerNormBackwardArgs<T> own = NormRecordArgs(a, b);
   own.mean_R += a.records.begin(b);
   own.dbias_D += b * a.d;
   return own;
 }
 
 template <class T>
-RmsNormBackwardArgs<T> OfRecord(const RmsNormBackwardArgs<T>& a, size_t b) {
-  return NormOfRecord(a, b);
+RmsNormBackwardArgs<T> SliceRecordArgs(const RmsNormBackwardArgs<T>& a, size_t b) {
+  return NormRecordArgs(a, b);
 }
 
 // Calls of_one(args of one record) for each record.
@@ -49,7 +49,7 @@ template <class Args, class OfOne>
 void RecordByRecord(const Args& a, OfOne&& of_one) {
   if (a.records.begin_B == nullptr) return of_one(a);
   for (size_t b = 0; b < a.records.num_records; ++b) {
-    Args own = OfRecord(a, b);
+    Args own = SliceRecordArgs(a, b);
     own.rows = a.records.size(b);
     own.records = {};
     of_one(own);

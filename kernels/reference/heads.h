@@ -60,7 +60,7 @@ template <class T>
 void SoftmaxStart(const SoftmaxStartArgs<T>& a) {
   for (size_t b = 0; b < a.records.num_records; ++b) {
     const size_t begin = a.records.begin(b), end = begin + a.records.size(b);
-    const float weight = OptionsOf(a.options_B, b).target_weight;
+    const float weight = MakeOptions(a.options_B, b).target_weight;
     for (size_t r = begin; r < end; ++r) {
       a.max_R[r] = T(-std::numeric_limits<float>::infinity());
       a.sum_R[r] = a.target_logit_R[r] = T(0);

@@ -7,7 +7,7 @@ namespace {
 
 size_t PackedSize(size_t n, size_t k) { return n * k; }
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
-size_t NoScratchOfTopK(size_t, size_t, size_t) { return 0; }
+size_t NoTopKScratch(size_t, size_t, size_t) { return 0; }
 
 // For an op that every vector table replaces or lacks. Beside vector tables nobody calls it, so it is null there.
 template <bool kBesideVectors, class Function>
@@ -83,7 +83,7 @@ constexpr OpTable ReferenceTable() {
       .adam = ReplacedForTraining<kBesideVectors>(reference::Adam<float>),
       .sgd = ReplacedForTraining<kBesideVectors>(reference::Sgd<float>),
       .score_tiles = ReplacedForTraining<kBesideVectors>(reference::ScoreTiles<float>),
-      .top_k_scratch_size = ForTraining(NoScratchOfTopK),
+      .top_k_scratch_size = ForTraining(NoTopKScratch),
       .top_k = ForTraining(reference::TopK),
       .record_weight_gradients = ForTraining(reference::RecordWeightGradients<float>),
       .record_scatter_add = ForTraining(reference::RecordScatterAdd<float>),

@@ -64,7 +64,7 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<T>& a) {
 }
 
 template <class T>
-void ColumnSumOfOne(const ColumnSumArgs<T>& a) {
+void ColumnSumOneRecord(const ColumnSumArgs<T>& a) {
   for (size_t j = 0; j < a.n; ++j) {
     T sum(0);
     for (size_t r = 0; r < a.rows; ++r) sum = sum + a.x_RN[r * a.ldx + j];
@@ -74,7 +74,7 @@ void ColumnSumOfOne(const ColumnSumArgs<T>& a) {
 
 template <class T>
 void ColumnSum(const ColumnSumArgs<T>& a) {
-  RecordByRecord(a, ColumnSumOfOne<T>);
+  RecordByRecord(a, ColumnSumOneRecord<T>);
 }
 
 template <class T>
@@ -96,7 +96,7 @@ void LayerNormForward(const LayerNormForwardArgs<T>& a) {
 
 // With u = (x - mean) rstd and e = dy gain:  dx = rstd (e - mean(e) - u mean(e u)).
 template <class T>
-void LayerNormBackwardOfOne(const LayerNormBackwardArgs<T>& a) {
+void LayerNormBackwardOneRecord(const LayerNormBackwardArgs<T>& a) {
   for (size_t i = 0; i < a.d; ++i) a.dgain_D[i] = a.dbias_D[i] = T(0);
   for (size_t r = 0; r < a.rows; ++r) {
     const T* x = a.x_RD + r * a.d;
@@ -121,7 +121,7 @@ void LayerNormBackwardOfOne(const LayerNormBackwardArgs<T>& a) {
 
 template <class T>
 void LayerNormBackward(const LayerNormBackwardArgs<T>& a) {
-  RecordByRecord(a, LayerNormBackwardOfOne<T>);
+  RecordByRecord(a, LayerNormBackwardOneRecord<T>);
 }
 
 template <class T>
@@ -140,7 +140,7 @@ void RmsNormForward(const RmsNormForwardArgs<T>& a) {
 
 // With u = x rstd and e = dy gain:  dx = rstd (e - u mean(e u)).
 template <class T>
-void RmsNormBackwardOfOne(const RmsNormBackwardArgs<T>& a) {
+void RmsNormBackwardOneRecord(const RmsNormBackwardArgs<T>& a) {
   for (size_t i = 0; i < a.d; ++i) a.dgain_D[i] = T(0);
   for (size_t r = 0; r < a.rows; ++r) {
     const T* x = a.x_RD + r * a.d;
@@ -161,7 +161,7 @@ void RmsNormBackwardOfOne(const RmsNormBackwardArgs<T>& a) {
 
 template <class T>
 void RmsNormBackward(const RmsNormBackwardArgs<T>& a) {
-  RecordByRecord(a, RmsNormBackwardOfOne<T>);
+  RecordByRecord(a, RmsNormBackwardOneRecord<T>);
 }
 
 inline constexpr double kSqrtHalf = 0.70710678118654752440;

@@ -117,7 +117,7 @@ constexpr uint64_t Mix(uint64_t z) {
 
 inline void DrawKeep(const DrawKeepArgs& a) {
   for (size_t b = 0; b < a.records.num_records; ++b) {
-    const uint64_t seed = OptionsOf(a.options_B, b).dropout_seed;
+    const uint64_t seed = MakeOptions(a.options_B, b).dropout_seed;
     const uint64_t key = Mix(seed + 0x9e3779b97f4a7c15ull * (a.site + 1));
     uint8_t* keep = a.keep_RW + a.records.begin(b) * a.width;
     const size_t n = a.records.size(b) * a.width;

@@ -30,7 +30,7 @@ struct Logistic {
 
 // Computes the exponential of a number <= 0 only, so that nothing overflows. Relative error 4e-7 for |z| <= 80; beyond
 // that, the smaller of the two results is 0.
-HWY_INLINE Logistic LogisticOf(D d, V z) {
+HWY_INLINE Logistic ComputeLogistic(D d, V z) {
   const V one = hn::Set(d, 1.0f);
   const V e = ExpNonPositive(d, hn::Neg(hn::Abs(z)));
   const V large = hn::Div(one, hn::Add(one, e));
@@ -87,23 +87,23 @@ struct Curve {
 };
 
 template <Activation kKind>
-HWY_INLINE Curve CurveOf(D d, V x) {
+HWY_INLINE Curve ComputeCurve(D d, V x) {
   const V one = hn::Set(d, 1.0f);
   if constexpr (kKind == Activation::kRelu) {
     const V zero = hn::Zero(d);
     return {hn::Max(x, zero), hn::IfThenElseZero(hn::Gt(x, zero), one)};
   } else if constexpr (kKind == Activation::kGelu) {
-    const Normal<V> normal = NormalOf(d, x);
+    const Normal<V> normal = ComputeNormal(d, x);
     return {hn::Mul(x, normal.cdf), hn::MulAdd(x, normal.density, normal.cdf)};
   } else if constexpr (kKind == Activation::kGeluTanh) {
-    const Logistic l = LogisticOf(d, GeluTanhArgument(d, x, kGeluCubic));
+    const Logistic l = ComputeLogistic(d, GeluTanhArgument(d, x, kGeluCubic));
     // Beyond +-10 the slope is 0 or 1, and the following terms could overflow. So x is limited; NaN stays NaN.
     const V far = hn::Set(d, 10.0f);
     const V held = hn::IfThenElse(hn::Gt(hn::Abs(x), far), hn::CopySign(far, x), x);
     const V inner = GeluTanhArgument(d, held, 3 * kGeluCubic);  // x times the derivative of the argument
     return {hn::Mul(x, l.s), hn::Mul(l.s, hn::MulAdd(inner, l.rest, one))};
   } else {
-    const Logistic l = LogisticOf(d, x);
+    const Logistic l = ComputeLogistic(d, x);
     if constexpr (kKind == Activation::kSigmoid) return {l.s, hn::Mul(l.s, l.rest)};
     return {hn::Mul(x, l.s), hn::Mul(l.s, hn::MulAdd(x, l.rest, one))};
   }
@@ -111,10 +111,10 @@ HWY_INLINE Curve CurveOf(D d, V x) {
 
 // Only the value, without the slope.
 template <Activation kKind>
-HWY_INLINE V ValueOf(D d, V x) {
+HWY_INLINE V ComputeValue(D d, V x) {
   if constexpr (kKind == Activation::kGelu) return ReluWithoutBump(d, x, kGeluBump);
   if constexpr (kKind == Activation::kGeluTanh) return ReluWithoutBump(d, x, kGeluTanhBump);
-  return CurveOf<kKind>(d, x).value;
+  return ComputeCurve<kKind>(d, x).value;
 }
 
 // Calls f.operator()<kind>().
@@ -135,31 +135,31 @@ HWY_INLINE void WithKind(Activation kind, F&& f) {
 }
 
 template <Activation kKind>
-HWY_NOINLINE void ValuesOf(const ActivationForwardArgs<>& a) {
+HWY_NOINLINE void ComputeValues(const ActivationForwardArgs<>& a) {
   const D d;
   for (size_t i = 0; i < a.n; i += kLanes) {
-    StoreSome(ValueOf<kKind>(d, LoadSome(d, a.x + i, a.n - i)), d, a.y + i, a.n - i);
+    StoreSome(ComputeValue<kKind>(d, LoadSome(d, a.x + i, a.n - i)), d, a.y + i, a.n - i);
   }
 }
 
 void Forward(const ActivationForwardArgs<>& a) {
-  WithKind(a.kind, [&]<Activation kKind>() { ValuesOf<kKind>(a); });
+  WithKind(a.kind, [&]<Activation kKind>() { ComputeValues<kKind>(a); });
 }
 
 template <Activation kKind>
-HWY_NOINLINE void GradientsOf(const ActivationBackwardArgs<>& a) {
+HWY_NOINLINE void ComputeGradients(const ActivationBackwardArgs<>& a) {
   const D d;
   for (size_t i = 0; i < a.n; i += kLanes) {
     const V x = LoadSome(d, a.x + i, a.n - i), dy = LoadSome(d, a.dy + i, a.n - i);
     // A mask, not a product: where relu is flat the gradient is zero, whatever dy is.
     const V dx = kKind == Activation::kRelu ? hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), dy)
-                                            : hn::Mul(dy, CurveOf<kKind>(d, x).slope);
+                                            : hn::Mul(dy, ComputeCurve<kKind>(d, x).slope);
     StoreSome(dx, d, a.dx + i, a.n - i);
   }
 }
 
 void Backward(const ActivationBackwardArgs<>& a) {
-  WithKind(a.kind, [&]<Activation kKind>() { GradientsOf<kKind>(a); });
+  WithKind(a.kind, [&]<Activation kKind>() { ComputeGradients<kKind>(a); });
 }
 
 // f(gate) is computed in chunks by the loops above, in a buffer that stays in the first-level cache.
@@ -181,14 +181,14 @@ void GatedForward(const GatedActivationForwardArgs<>& a) {
 
 // One row. Every input of an element is read before either output is written, so outputs may share memory with inputs.
 template <Activation kKind>
-HWY_NOINLINE void GatedGradientsOf(const GatedActivationBackwardArgs<>& a, size_t r) {
+HWY_NOINLINE void ComputeGatedGradients(const GatedActivationBackwardArgs<>& a, size_t r) {
   const D d;
   const float *dy = a.dy_RF + r * a.lddy, *gate = a.gate_RF + r * a.ldgate, *up = a.up_RF + r * a.ldup;
   float *dgate = a.dgate_RF + r * a.lddgate, *dup = a.dup_RF + r * a.lddup;
   for (size_t i = 0; i < a.n; i += kLanes) {
     const size_t left = a.n - i;
     const V dy_v = LoadSome(d, dy + i, left), up_v = LoadSome(d, up + i, left);
-    const Curve curve = CurveOf<kKind>(d, LoadSome(d, gate + i, left));
+    const Curve curve = ComputeCurve<kKind>(d, LoadSome(d, gate + i, left));
     StoreSome(hn::Mul(hn::Mul(dy_v, up_v), curve.slope), d, dgate + i, left);
     StoreSome(hn::Mul(dy_v, curve.value), d, dup + i, left);
   }
@@ -196,7 +196,7 @@ HWY_NOINLINE void GatedGradientsOf(const GatedActivationBackwardArgs<>& a, size_
 
 void GatedBackward(const GatedActivationBackwardArgs<>& a) {
   WithKind(a.kind, [&]<Activation kKind>() {
-    for (size_t r = 0; r < a.rows; ++r) GatedGradientsOf<kKind>(a, r);
+    for (size_t r = 0; r < a.rows; ++r) ComputeGatedGradients<kKind>(a, r);
   });
 }
 

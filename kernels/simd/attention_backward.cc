@@ -43,7 +43,7 @@ HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float
 }
 
 // Sets dp = delta where a corrected logit is at its lower limit, so that its dS is 0.
-void StopGradientOfHeld(const float* logits, float* dp, size_t keys, float delta) {
+void StopHeldGradient(const float* logits, float* dp, size_t keys, float delta) {
   const D d;
   const V lowest = hn::Set(d, kLowestCorrectedLogit), delta_v = hn::Set(d, delta);
   ForEachVector(keys, [&](size_t j, size_t count) {
@@ -85,7 +85,7 @@ void SoftmaxBackward(const BackwardHead& head, const Step& step, const Rows& p, 
     const float delta = DotRow(a.dout + at, a.out + at, a.head_width);
     const uint8_t* keep = head.keep(step.i + r);
     if (keep != nullptr) ApplyKeepRow(drow, keep, keys, a.keep_scale);
-    if (a.key_variance != nullptr) StopGradientOfHeld(row, drow, keys, delta);
+    if (a.key_variance != nullptr) StopHeldGradient(row, drow, keys, delta);
     if (a.slope_H != nullptr) AddDistanceBias(head, step.i + r, keys, row);
     Exponentials(row, begin, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + step.i + r]);
     SoftmaxGradientRow(row, drow, keys, delta, a.scale);

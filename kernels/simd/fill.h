@@ -51,7 +51,7 @@ void FillIntegers(int64_t target, OpTable& table);     // adding outer products 
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
 
 // `start` with the ops of one instruction set. Both references give the same result.
-OpTable TableOf(int64_t target, const OpTable& start);
+OpTable BuildTable(int64_t target, const OpTable& start);
 
 using FillFunction = void (*)(OpTable&);
 

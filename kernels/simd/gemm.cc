@@ -41,7 +41,7 @@ constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 constexpr size_t kSubPanels = kFloatPanelRows / kPanelWidth;
 static_assert(kFloatPanelRows % kPanelWidth == 0);
 // With four of them, a few rows would wait for the lines of a panel, which arrive one by one.
-constexpr bool kAsksOfStored = kSubPanels == 4 && !kFewTiles;
+constexpr bool kPrefetchesStored = kSubPanels == 4 && !kFewTiles;
 
 // Only the gradient of weights reads A by columns.
 #ifdef WISP_INFERENCE_ONLY
@@ -157,12 +157,12 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
     // other. Three rows that prefetch use one panel, because they wait for memory anyway. A strip begins at the
     // start of a stored panel. So two or four panels lie within one stored panel or, if it has two parts, fill two.
     if (rows == 1 && left >= 4 && !p.transposed_a) {
-      if constexpr (kAsksOfStored) t.prefetch.step = 4 * strip.prefetch.step;
-      asks ? MultiplyTile<1, 4, false, kAsksOfStored>(t) : MultiplyTile<1, 4, false>(t);
+      if constexpr (kPrefetchesStored) t.prefetch.step = 4 * strip.prefetch.step;
+      asks ? MultiplyTile<1, 4, false, kPrefetchesStored>(t) : MultiplyTile<1, 4, false>(t);
       panel += 4;
     } else if (rows <= (asks && kPrefetches ? kLowestPrefetching - 1 : 3) && left >= 2 && !p.transposed_a) {
-      if constexpr (kAsksOfStored) t.prefetch.step = 2 * strip.prefetch.step;
-      (asks ? kWideTiles<kAsksOfStored> : kWideTiles<false>)[rows - 1](t);
+      if constexpr (kPrefetchesStored) t.prefetch.step = 2 * strip.prefetch.step;
+      (asks ? kWideTiles<kPrefetchesStored> : kWideTiles<false>)[rows - 1](t);
       panel += 2;
     } else {
       tile(t);
@@ -215,9 +215,9 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
 // at most eight shares; further rows of tiles find everything in the cache. Prefetches must not come faster than memory
 // delivers the lines, or they would wait for each other.
 constexpr size_t kLeastAsked = 4;
-Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t count, size_t i, size_t row_blocks) {
+Prefetch MakePrefetch(const Product& p, const Block& block, size_t first, size_t count, size_t i, size_t row_blocks) {
   const size_t shares = std::min(row_blocks, kPanelWidth / kLeastAsked);
-  if (!(kPrefetches || (kAsksOfStored && p.stored_b)) || !p.packed_b || i >= shares) return {};
+  if (!(kPrefetches || (kPrefetchesStored && p.stored_b)) || !p.packed_b || i >= shares) return {};
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth, panel = p.inner * kPanelWidth;
   const size_t step = (kPanelWidth / kLeastAsked + shares - 1) / shares * kLeastAsked;
   const size_t share = i * block.size * step;
@@ -265,7 +265,7 @@ void MultiplyBlock(const Product& p, const Block& block) {
                      .num_panels = count,
                      .copied_b = copied_b,
                      .first_copied = first_copied,
-                     .prefetch = PrefetchOf(p, block, first, count, i, row_blocks)});
+                     .prefetch = MakePrefetch(p, block, first, count, i, row_blocks)});
     }
   }
 }
@@ -360,7 +360,7 @@ void MultiplyWholePanels(const MultiplyPanelsArgs& a) {
 
 // For rows inside one panel of floats. The product of the whole panel goes to the stack, so that each number is
 // computed as it is when the whole panel is requested.
-void MultiplyPartOfPanel(const MultiplyPanelsArgs& a) {
+void MultiplyPanelPart(const MultiplyPanelsArgs& a) {
   const size_t skipped = a.first % kFloatPanelRows;
   HWY_ALIGN float bias[kFloatPanelRows] = {};
   HWY_ALIGN float y[kTileRows * kFloatPanelRows] = {};
@@ -385,7 +385,7 @@ void MultiplyPanels(const MultiplyPanelsArgs& a) {
   if (a.w.bits != PanelBits::kThirtyTwo) return int8::MultiplyBlocksOnBest(a);
   MultiplyPanelsArgs begin = a, rest = a;
   begin.n = std::min(a.n, (kFloatPanelRows - a.first % kFloatPanelRows) % kFloatPanelRows);
-  if (begin.n > 0) MultiplyPartOfPanel(begin);
+  if (begin.n > 0) MultiplyPanelPart(begin);
   rest.first += begin.n;
   rest.n -= begin.n;
   rest.y_RN += begin.n;
@@ -430,7 +430,7 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
 }
 
 // Sums four vectors of columns at a time, so that four additions run in parallel.
-void ColumnSumOfOne(const ColumnSumArgs<>& a) {
+void ColumnSumOneRecord(const ColumnSumArgs<>& a) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, a.scale);
   const bool add = a.store == Store::kAdd;
@@ -455,7 +455,7 @@ void ColumnSumOfOne(const ColumnSumArgs<>& a) {
   }
 }
 
-void ColumnSum(const ColumnSumArgs<>& a) { reference::RecordByRecord(a, ColumnSumOfOne); }
+void ColumnSum(const ColumnSumArgs<>& a) { reference::RecordByRecord(a, ColumnSumOneRecord); }
 
 }  // namespace
 

@@ -181,7 +181,7 @@ void MultiplyRows(const GemmTileArgs& t) {
   }
 }
 template <size_t kRows, bool kTransposedA>
-constexpr TileFunction TileOf() {
+constexpr TileFunction ChooseTile() {
   constexpr bool kAsks = !kTransposedA && AlwaysPrefetches(kRows);
   if constexpr (WholeHeight(kRows) == kRows)
     return MultiplyTile<kRows, 1, kTransposedA, kAsks>;
@@ -192,7 +192,7 @@ constexpr TileFunction TileOf() {
 // kTiles<transposed>[rows - 1]: one panel wide.
 template <bool kTransposedA, size_t... kIndex>
 constexpr std::array<TileFunction, sizeof...(kIndex)> MakeTiles(std::index_sequence<kIndex...>) {
-  return {TileOf<kIndex + 1, kTransposedA>()...};
+  return {ChooseTile<kIndex + 1, kTransposedA>()...};
 }
 template <bool kTransposedA>
 inline constexpr auto kTiles = MakeTiles<kTransposedA>(std::make_index_sequence<kTileRows>());

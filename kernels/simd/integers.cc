@@ -167,7 +167,7 @@ void DotSquare(const typename Dots::T* x, size_t ld, size_t rows, size_t n, size
 }
 
 template <class Dots>
-typename Dots::Total SquaresOf(const OuterSquaresArgs<typename Dots::T>& a) {
+typename Dots::Total ComputeSquares(const OuterSquaresArgs<typename Dots::T>& a) {
   typename Dots::Total total = 0;
   typename Dots::Product x[kSide][kSide], y[kSide][kSide];
   for (size_t t = 0; t < a.rows; t += kSide) {
@@ -190,12 +190,12 @@ typename Dots::Total SquaresOf(const OuterSquaresArgs<typename Dots::T>& a) {
 }
 
 double OuterSquares(const OuterSquaresArgs<>& a) {
-  const double squares = SquaresOf<FloatDots>(a);
+  const double squares = ComputeSquares<FloatDots>(a);
   return squares < 0 ? 0 : squares;  // NaN stays NaN
 }
 
 double IntegerOuterSquares(const OuterSquaresArgs<int16_t>& a) {
-  return static_cast<double>(SquaresOf<IntegerDots>(a));
+  return static_cast<double>(ComputeSquares<IntegerDots>(a));
 }
 
 // ---- The sum. -------------------------------------------------------------------------------------------------------

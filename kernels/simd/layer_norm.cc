@@ -76,7 +76,7 @@ void LayerNormForward(const LayerNormForwardArgs<>& a) {
 }
 
 // With u = (x - mean) rstd and e = dy gain:  dx = rstd (e - mean(e) - u mean(e u)).
-void LayerNormBackwardOfOne(const LayerNormBackwardArgs<>& a) {
+void LayerNormBackwardOneRecord(const LayerNormBackwardArgs<>& a) {
   const D d;
   std::fill(a.dgain_D, a.dgain_D + a.d, 0.0f);
   std::fill(a.dbias_D, a.dbias_D + a.d, 0.0f);
@@ -109,7 +109,7 @@ void LayerNormBackwardOfOne(const LayerNormBackwardArgs<>& a) {
   }
 }
 
-void LayerNormBackward(const LayerNormBackwardArgs<>& a) { reference::RecordByRecord(a, LayerNormBackwardOfOne); }
+void LayerNormBackward(const LayerNormBackwardArgs<>& a) { reference::RecordByRecord(a, LayerNormBackwardOneRecord); }
 
 void RmsNormForward(const RmsNormForwardArgs<>& a) {
   const D d;
@@ -132,7 +132,7 @@ void RmsNormForward(const RmsNormForwardArgs<>& a) {
 }
 
 // With u = x rstd and e = dy gain:  dx = rstd (e - u mean(e u)).
-void RmsNormBackwardOfOne(const RmsNormBackwardArgs<>& a) {
+void RmsNormBackwardOneRecord(const RmsNormBackwardArgs<>& a) {
   const D d;
   std::fill(a.dgain_D, a.dgain_D + a.d, 0.0f);
   const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
@@ -160,7 +160,7 @@ void RmsNormBackwardOfOne(const RmsNormBackwardArgs<>& a) {
   }
 }
 
-void RmsNormBackward(const RmsNormBackwardArgs<>& a) { reference::RecordByRecord(a, RmsNormBackwardOfOne); }
+void RmsNormBackward(const RmsNormBackwardArgs<>& a) { reference::RecordByRecord(a, RmsNormBackwardOneRecord); }
 
 }  // namespace
 

@@ -22,7 +22,7 @@ struct Normal {
 // absolute error 1.5e-7. One exponential serves both Phi and phi. Small values of Phi are computed without
 // cancellation.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE Normal<V> NormalOf(D d, V x) {
+HWY_INLINE Normal<V> ComputeNormal(D d, V x) {
   const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f));
   const V e = ExpNonPositive(d, hn::Neg(hn::Mul(z, z)));
   const V t = hn::Div(hn::Set(d, 1.0f), hn::MulAdd(hn::Set(d, 0.3275911f), z, hn::Set(d, 1.0f)));

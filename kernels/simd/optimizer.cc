@@ -21,7 +21,7 @@ constexpr size_t kLanes = HWY_LANES(float);
 void Adam(const AdamArgs<>& a);
 void Sgd(const SgdArgs<>& a);
 
-void AdamOfRows(const AdamArgs<>& a) {
+void ApplyAdam(const AdamArgs<>& a) {
   for (size_t j = 0; j * a.d < a.n; ++j) {
     AdamArgs<> row = a;
     const size_t to = size_t{a.row_J[j]} * a.d;
@@ -35,7 +35,7 @@ void AdamOfRows(const AdamArgs<>& a) {
   }
 }
 
-void SgdOfRows(const SgdArgs<>& a) {
+void ApplySgd(const SgdArgs<>& a) {
   for (size_t j = 0; j * a.d < a.n; ++j) {
     SgdArgs<> row = a;
     const size_t to = size_t{a.row_J[j]} * a.d;
@@ -49,7 +49,7 @@ void SgdOfRows(const SgdArgs<>& a) {
 }
 
 void Adam(const AdamArgs<>& a) {
-  if (a.row_J != nullptr) return AdamOfRows(a);
+  if (a.row_J != nullptr) return ApplyAdam(a);
   const D d;
   const V beta1 = hn::Set(d, a.beta1), beta2 = hn::Set(d, a.beta2);
   const V rest1 = hn::Set(d, 1.0f - a.beta1), rest2 = hn::Set(d, 1.0f - a.beta2);
@@ -69,7 +69,7 @@ void Adam(const AdamArgs<>& a) {
 }
 
 void Sgd(const SgdArgs<>& a) {
-  if (a.row_J != nullptr) return SgdOfRows(a);
+  if (a.row_J != nullptr) return ApplySgd(a);
   const D d;
   const V rate = hn::Set(d, a.rate), momentum = hn::Set(d, a.momentum), decay = hn::Set(d, a.decay);
   for (size_t i = 0; i < a.n; i += kLanes) {

@@ -8,7 +8,7 @@ namespace {
 
 // The end of the run of rows from `first` on that add at most 2^31 - 1 to any number of the product, in any order. One
 // row always fits.
-size_t EndOfRun(const AccumulateOuterArgs& a, size_t first) {
+size_t FindRunEnd(const AccumulateOuterArgs& a, size_t first) {
   constexpr size_t kMostRows = 512;  // when packed they fit the second-level cache
   int64_t room = std::numeric_limits<int32_t>::max();
   size_t r = first;
@@ -46,7 +46,7 @@ void AddRun(const AccumulateOuterArgs& a, size_t first, size_t end, const OuterS
 
 void AccumulateOuterBy(const AccumulateOuterArgs& a, const OuterSteps& steps) {
   for (size_t first = 0; first < a.rows;) {
-    const size_t end = EndOfRun(a, first);
+    const size_t end = FindRunEnd(a, first);
     AddRun(a, first, end, steps);
     first = end;
   }

@@ -29,7 +29,7 @@ struct Tables {
     for (int64_t left = ProcessorTargets(); left != 0 && num_all <= kMaxTables; left &= left - 1) {
       const int64_t target = left & -left;
       OpTable& table = simd[num_all - 1];
-      table = TableOf(target, ReferenceOps());
+      table = BuildTable(target, ReferenceOps());
       all[num_all++] = &table;
     }
   }
@@ -42,7 +42,7 @@ const Tables& AllTables() {
 
 }  // namespace
 
-OpTable TableOf(int64_t target, const OpTable& start) {
+OpTable BuildTable(int64_t target, const OpTable& start) {
   OpTable table = start;
   table.score_tiles = nullptr;  // for weights that the reference has packed
   table.name = hwy::TargetName(target);

@@ -67,7 +67,7 @@ void ActivationVariance(const ActivationVarianceArgs<>& a) {
     const auto positive = hn::Gt(variance, hn::Zero(d));
     V z = hn::Div(LoadSome(d, a.mean + i, count), hn::Sqrt(hn::IfThenElse(positive, variance, one)));
     z = hn::Max(hn::Neg(limit), hn::Min(limit, z));
-    const Normal<V> normal = NormalOf(d, z);
+    const Normal<V> normal = ComputeNormal(d, z);
     const V zc = hn::Mul(hn::Mul(z, normal.cdf), hn::Mul(z, hn::Sub(one, normal.cdf)));
     const V cross = hn::Mul(hn::Mul(z, normal.density), hn::NegMulAdd(hn::Set(d, 2.0f), normal.cdf, one));
     const V share = hn::Sub(hn::Add(hn::Add(normal.cdf, zc), cross), hn::Mul(normal.density, normal.density));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kHeaderFloats = 16;  // the operator's address; 64 bytes keep what follows aligned
 
-xnn_operator_t OperatorOf(const float* packed) {
+xnn_operator_t GetOperator(const float* packed) {
   xnn_operator_t op;
   std::memcpy(&op, packed, sizeof(op));
   return op;
@@ -46,7 +46,7 @@ void PackWeights(const PackWeightsArgs<>& a) {
 }
 
 void LinearForward(const LinearForwardArgs<>& a) {
-  xnn_operator_t op = OperatorOf(a.packed);
+  xnn_operator_t op = GetOperator(a.packed);
   const bool dense = a.ldx == a.k && a.ldy == a.n && a.store == Store::kAssign && a.rows > 0;
   // No thread pool: for these sizes handing out the work would cost more than doing it.
   if (op == nullptr || !dense ||
@@ -63,7 +63,7 @@ void LinearForward(const LinearForwardArgs<>& a) {
 }
 
 void ReleasePacked(float* packed) {
-  xnn_delete_operator(OperatorOf(packed));
+  xnn_delete_operator(GetOperator(packed));
   std::memset(packed, 0, sizeof(xnn_operator_t));
 }
 

@@ -62,9 +62,9 @@ struct GivenAnchor {
 };
 
 // `kept` is null if the app gives no anchor.
-inline Result<GivenAnchor> AnchorOf(const wisp_anchor* given) {
+inline Result<GivenAnchor> OpenAnchor(const wisp_anchor* given) {
   if (given == nullptr) return GivenAnchor{};
-  WISP_ASSIGN_OR_RETURN(const auto anchor, OptionsOf(given, "wisp_anchor"));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, MakeOptions(given, "wisp_anchor"));
   if (anchor.read == nullptr || anchor.write == nullptr)
     return InvalidArgument("wisp_anchor: read and write must not be NULL");
   return GivenAnchor{std::make_shared<CallbackAnchor>(anchor), anchor.begin != 0};

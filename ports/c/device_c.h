@@ -7,8 +7,8 @@
 
 namespace wisp::ports {
 
-inline Result<DeviceOptions> DeviceOptionsOf(const wisp_device& given, DeviceUse use) {
-  WISP_ASSIGN_OR_RETURN(const wisp_device device, OptionsOf(&given, "wisp_device"));
+inline Result<DeviceOptions> MakeDeviceOptions(const wisp_device& given, DeviceUse use) {
+  WISP_ASSIGN_OR_RETURN(const wisp_device device, MakeOptions(&given, "wisp_device"));
   if (device.name == nullptr) return InvalidArgument("wisp_device: name must not be NULL");
   return DeviceOptions{.name = device.name,
                        .module = device.module == nullptr ? "" : device.module,
@@ -20,7 +20,7 @@ inline Result<DeviceOptions> DeviceOptionsOf(const wisp_device& given, DeviceUse
 // `given` may be null, which selects the processor.
 inline Result<OpenedDevice> DeviceOrProcessor(const wisp_device* given, DeviceUse use) {
   if (given == nullptr) return OpenedDevice();
-  WISP_ASSIGN_OR_RETURN(const DeviceOptions options, DeviceOptionsOf(*given, use));
+  WISP_ASSIGN_OR_RETURN(const DeviceOptions options, MakeDeviceOptions(*given, use));
   return OpenDeviceOrProcessor(options);
 }
 

@@ -48,16 +48,16 @@ struct OpenChoice {
 };
 
 // `given` may be null.
-Result<OpenChoice> ChoiceOf(const wisp_open_options* given);
+Result<OpenChoice> ParseChoice(const wisp_open_options* given);
 
 // The app's allocator; null where none is given.
-Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator* given);
+Result<std::unique_ptr<kernels::HostAllocator>> MakeAllocator(const wisp_allocator* given);
 
 // Opens the file, with its adapter, and verifies it as `choice` says. Fills `*choice.verified` with WISP_VERIFY_ONCE.
 Result<ModelFile> OpenFile(const char* path, const OpenChoice& choice, Accept accept = Accept::kRecommender);
 
 // The bytes that a session of that file will hold, names included.
-Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice);
+Result<wisp_model_memory> GetPlan(const ModelFile& file, const OpenChoice& choice);
 
 // The last step of opening. Refuses a model above choice.max_bytes before it allocates anything but a copy of the file.
 Status Finish(ModelFile file, OpenChoice choice, wisp_model** out);

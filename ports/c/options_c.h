@@ -12,7 +12,7 @@
 namespace wisp::ports {
 
 // Returns nullopt for a number that wisp_unit does not list.
-inline std::optional<privacy::PrivacyUnit> UnitOfNumber(int32_t unit) {
+inline std::optional<privacy::PrivacyUnit> UnitFromNumber(int32_t unit) {
   switch (unit) {
     case WISP_UNIT_USER:
       return privacy::PrivacyUnit::kUser;

@@ -47,14 +47,14 @@ Status CheckOptions(const wisp_personalise_options& o) {
 }
 
 // The unit that the caller chose. It has no default: a struct that ends before it is refused.
-Result<privacy::PrivacyUnit> UnitOf(const wisp_personalise_options& options, const char* units) {
-  const int32_t number = NumberOf(options.unit);
-  if (const auto unit = UnitOfNumber(number)) return *unit;
+Result<privacy::PrivacyUnit> ReadGivenUnit(const wisp_personalise_options& options, const char* units) {
+  const int32_t number = GetNumber(options.unit);
+  if (const auto unit = UnitFromNumber(number)) return *unit;
   return InvalidArgument("wisp_personalise_options: unit is ", number, "; required is what one record is: ", units);
 }
 
 // The run that the options describe. A field that is 0 has its default.
-RunSpec SpecOf(const wisp_personalise_options& o) {
+RunSpec MakeRunSpec(const wisp_personalise_options& o) {
   RunSpec spec = DefaultsFor(RunKind::kDevice);
   TrainingOptions& t = spec.training;
   if (o.epochs != 0) spec.epochs = o.epochs;
@@ -64,7 +64,7 @@ RunSpec SpecOf(const wisp_personalise_options& o) {
   t.expected_batch = std::min(t.expected_batch, o.num_users_public);
   t.num_records_public = o.num_users_public;
   t.num_threads = o.num_threads;
-  t.executor = ExecutorOf(o.run_tasks, o.run_tasks_data);
+  t.executor = MakeExecutor(o.run_tasks, o.run_tasks_data);
   spec.goal = {.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta};
   return spec;
 }
@@ -144,7 +144,7 @@ class Personalisation {
   }
 
   Result<FineTune> Begin(const ModelFile& base) const {
-    WISP_ASSIGN_OR_RETURN(auto anchor, AnchorOf(o_.anchor));
+    WISP_ASSIGN_OR_RETURN(auto anchor, OpenAnchor(o_.anchor));
     return FineTune::Begin({.base = &base,
                             .base_path = o_.model_path,
                             .adapter_path = Text(o_.adapter_path),
@@ -166,11 +166,11 @@ class Personalisation {
   }
 
   TrainingJob MakeJob(const ModelFile& base, const Architecture& trained) {
-    TrainingJob job = JobOf(SpecOf(o_));
+    TrainingJob job = MakeTrainingJob(MakeRunSpec(o_));
     job.architecture = trained;
     job.training.device = device_.device;
     what_.Set(job.training);
-    const bool is_whole = base.flat_weights().size() == FlatSize(ParametersOf(trained));
+    const bool is_whole = base.flat_weights().size() == FlatSize(ListParameters(trained));
     if (is_whole && NumReadable(trained, job.training) == 0) {
       job.start_weights = base.flat_weights();
     } else {
@@ -203,8 +203,8 @@ class Personalisation {
 
 Status Personalise(const wisp_personalise_options* given, ToLearn& what, wisp_personalise_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise_options must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto options, OptionsOf(given, "wisp_personalise_options"));
-  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(options, what.units()));
+  WISP_ASSIGN_OR_RETURN(const auto options, MakeOptions(given, "wisp_personalise_options"));
+  WISP_ASSIGN_OR_RETURN(const auto unit, ReadGivenUnit(options, what.units()));
   // Checked before anything is charged: a result that cannot be returned would be paid for.
   if (out != nullptr) WISP_RETURN_IF_ERROR(CheckSize(out->size, "wisp_personalise_result"));
   WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit, what).Run());
@@ -231,7 +231,7 @@ Status Personalise(const wisp_personalise_options* given, ToLearn& what, wisp_pe
 Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_memory* out) {
   if (given == nullptr || out == nullptr)
     return InvalidArgument("wisp_personalise_plan_memory: options and memory must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_personalise_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(given, "wisp_personalise_options"));
   if (o.model_path == nullptr || o.num_users_public == 0) {
     return InvalidArgument("wisp_personalise_plan_memory: model_path and num_users_public are required");
   }
@@ -242,7 +242,7 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   if (new_adapter) trained.adapter = new_adapter;
   WISP_RETURN_IF_ERROR(Validate(trained));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kTraining));
-  TrainingOptions options = OptionsOf(SpecOf(o));
+  TrainingOptions options = MakeOptions(MakeRunSpec(o));
   options.device = device.device;
   options.base = BaseBeside(base, trained, options);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory plan, PlanTrainingMemory(trained, o.num_users_public, options));

@@ -21,9 +21,9 @@ struct ReadSamples {
 // `run` is the name of the samples in the ledger.
 Result<ReadSamples> ReadPrivateSamples(const wisp_private_options& given, const std::string& run);
 
-// The records whose privacy the samples cost. kRecords: those that a recommender learned from. kRecordsOfTexts: those
+// The records whose privacy the samples cost. kRecords: those that a recommender learned from. kTextRecords: those
 // that a decoder learned from. kTexts: private texts in the prompt.
-enum class SamplesShow { kRecords, kRecordsOfTexts, kTexts };
+enum class SamplesShow { kRecords, kTextRecords, kTexts };
 SamplesShow ShownBy(const ModelFile& model);
 
 // Opens or creates the ledger at given.ledger_path; leaves `out` empty if no path is given. The ledger belongs to the
@@ -32,8 +32,8 @@ SamplesShow ShownBy(const ModelFile& model);
 // An existing ledger may have any unit if samples reveal a model's records, because they cost the same for all units. A
 // new one of texts has the unit interaction unless a unit is given. For private texts (kTexts) the charge is for one
 // text: another unit must be given, and must be the ledger's.
-Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
-                    SamplesShow shown, std::optional<privacy::Ledger>& out);
+Status OpenGivenLedger(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
+                       SamplesShow shown, std::optional<privacy::Ledger>& out);
 
 }  // namespace wisp::ports
 

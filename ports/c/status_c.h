@@ -21,7 +21,7 @@ class Session;
 
 namespace wisp::ports {
 
-inline wisp_code CodeOf(StatusCode code) {
+inline wisp_code GetCode(StatusCode code) {
   switch (code) {
     case StatusCode::kOk:
       return WISP_OK;
@@ -74,7 +74,7 @@ template <class Work>
 wisp_code Guarded(wisp_error* error, Work&& work) {
   try {
     const Status status = work();
-    return Report(error, CodeOf(status.code()), OneLine(status.message()).c_str());
+    return Report(error, GetCode(status.code()), OneLine(status.message()).c_str());
   } catch (const std::bad_alloc&) {
     return ReportThrown(error, "out of memory");
   } catch (const std::exception& exception) {
@@ -92,7 +92,7 @@ inline Status CheckSize(size_t size, const char* name) {
   return InvalidArgument(name, ": size is ", size, "; set it with WISP_INIT");
 }
 
-// OptionsOf for any struct, of which this version knows the first `known` bytes.
+// MakeOptions for any struct, of which this version knows the first `known` bytes.
 inline Status CopyOptions(const void* given, void* options, size_t known, const char* name) {
   size_t size = 0;  // the struct's first field
   std::memcpy(&size, given, sizeof(size));
@@ -109,7 +109,7 @@ inline Status CopyOptions(const void* given, void* options, size_t known, const 
 // The options as this version knows them. Fields that an older caller's struct lacks are zero; a null pointer means all
 // zero.
 template <class Options>
-Result<Options> OptionsOf(const Options* given, const char* name) {
+Result<Options> MakeOptions(const Options* given, const char* name) {
   Options options{};
   if (given != nullptr) WISP_RETURN_IF_ERROR(CopyOptions(given, &options, sizeof(Options), name));
   options.size = sizeof(Options);
@@ -119,7 +119,7 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
 // Reads an enum field as a number. C lets a caller store any number there; reading one outside the enum's range as the
 // enum would be undefined.
 template <class Enum>
-int32_t NumberOf(const Enum& field) {
+int32_t GetNumber(const Enum& field) {
   static_assert(std::is_enum_v<Enum> && sizeof(Enum) == sizeof(int32_t));
   int32_t number = 0;
   std::memcpy(&number, &field, sizeof(number));
@@ -135,12 +135,12 @@ inline Status CheckList(const char* function, const void* list, size_t num) {
 }
 
 // The number of items wanted: `count`, but 0 if only candidates are wanted and there are no candidates.
-inline size_t CountOf(const wisp_recommend_options& options, size_t count) {
+inline size_t GetCount(const wisp_recommend_options& options, size_t count) {
   return options.candidates != nullptr && options.num_candidates == 0 ? 0 : count;
 }
 
 // Reads whether items of the history may be recommended again.
-inline Result<SeenItems> SeenOf(const wisp_recommend_options& options) {
+inline Result<SeenItems> ReadSeen(const wisp_recommend_options& options) {
   switch (options.allow_seen) {
     case 0:
       return SeenItems::kAsModel;
@@ -166,8 +166,8 @@ Status FillResult(const Filled& filled, Filled* out, const char* name) {
 
 // Wraps the app's threads for the library; empty if the app lends none. The app receives the task's address, which
 // stays valid during every call (Executor).
-inline std::function<void(size_t, const std::function<void(size_t)>&)> ExecutorOf(wisp_run_tasks run_tasks,
-                                                                                  void* data) {
+inline std::function<void(size_t, const std::function<void(size_t)>&)> MakeExecutor(wisp_run_tasks run_tasks,
+                                                                                    void* data) {
   if (run_tasks == nullptr) return {};
   return [run_tasks, data](size_t num_tasks, const std::function<void(size_t)>& task) {
     run_tasks(
@@ -176,8 +176,8 @@ inline std::function<void(size_t, const std::function<void(size_t)>&)> ExecutorO
   };
 }
 
-const Session& SessionOf(const wisp_model* model);
-Session& SessionOf(wisp_model* model);
+const Session& GetSession(const wisp_model* model);
+Session& GetSession(wisp_model* model);
 
 }  // namespace wisp::ports
 

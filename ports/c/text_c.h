@@ -10,9 +10,9 @@
 namespace wisp::ports {
 
 // kInvalidArgument if the model is no decoder; `called` names the function in the message.
-Result<Session*> DecoderOf(wisp_text_model& model, const char* called);
-const text::Tokenizer& TokenizerOf(const wisp_text_model& model);
-Result<GenerateOptions> GenerationOf(const wisp_generate_options* given);
+Result<Session*> GetDecoder(wisp_text_model& model, const char* called);
+const text::Tokenizer& FindTokenizer(const wisp_text_model& model);
+Result<GenerateOptions> MakeGenerateOptions(const wisp_generate_options* given);
 // Fills a caller's struct, which may be NULL, from `made`, whose text is moved to `text`.
 Status FillGenerated(Generated&& made, std::string& text, wisp_generated* out);
 // Null for a NULL callback.

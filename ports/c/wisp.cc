@@ -21,7 +21,7 @@ namespace {
 
 // Identifies the file at `path` and its state, without its contents' hash, which is the first word. All words are zero
 // if the system cannot tell; then nothing is remembered.
-wisp_verified MarkOf(const char* path) {
+wisp_verified MakeMark(const char* path) {
   struct stat s;
   if (stat(path, &s) != 0) return {};
 #if defined(__APPLE__)
@@ -35,10 +35,10 @@ wisp_verified MarkOf(const char* path) {
 }
 
 // Combines the marks of the model and its adapter, if there is one.
-wisp_verified MarkOf(const char* path, const std::string& adapter) {
-  wisp_verified mark = MarkOf(path);
+wisp_verified MakeMark(const char* path, const std::string& adapter) {
+  wisp_verified mark = MakeMark(path);
   if (adapter.empty() || mark.words[2] == 0) return mark;
-  const wisp_verified other = MarkOf(adapter.c_str());
+  const wisp_verified other = MakeMark(adapter.c_str());
   if (other.words[2] == 0) return {};
   // Odd factors: the mark also changes if the two files swap places or change by the same amount.
   for (size_t i = 1; i < 4; ++i) mark.words[i] = mark.words[i] * 0x9e3779b97f4a7c15 + other.words[i];
@@ -48,18 +48,18 @@ wisp_verified MarkOf(const char* path, const std::string& adapter) {
 
 }  // namespace
 
-Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator* given) {
+Result<std::unique_ptr<kernels::HostAllocator>> MakeAllocator(const wisp_allocator* given) {
   if (given == nullptr) return std::unique_ptr<kernels::HostAllocator>();
-  WISP_ASSIGN_OR_RETURN(const wisp_allocator a, OptionsOf(given, "wisp_allocator"));
+  WISP_ASSIGN_OR_RETURN(const wisp_allocator a, MakeOptions(given, "wisp_allocator"));
   if (a.allocate == nullptr || a.release == nullptr)
     return InvalidArgument("wisp_allocator: allocate and release must not be NULL");
   return std::make_unique<kernels::HostAllocator>(
       kernels::HostAllocator{.allocate = a.allocate, .release = a.release, .data = a.data});
 }
 
-Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_open_options"));
-  const int32_t verify = NumberOf(o.verify), backend = NumberOf(o.backend);
+Result<OpenChoice> ParseChoice(const wisp_open_options* given) {
+  WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(given, "wisp_open_options"));
+  const int32_t verify = GetNumber(o.verify), backend = GetNumber(o.backend);
   if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER)
     return InvalidArgument("wisp_open_options: there is no verification ", verify);
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
@@ -71,13 +71,13 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   // Refused with or without the device, so that an app tested without a GPU behaves the same with one.
   const bool wants_device = !device.is_processor() || !device.missing.empty();
   if (wants_device && backend != WISP_BACKEND_SIMD) return BackendOnDevice(o.device->name);
-  WISP_ASSIGN_OR_RETURN(auto allocator, AllocatorOf(o.allocator));
+  WISP_ASSIGN_OR_RETURN(auto allocator, MakeAllocator(o.allocator));
   OpenChoice choice{.backend = Backend::kSimd,
                     .verify = verify,
                     .verified = o.verified,
                     .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
                     .num_threads = std::max<size_t>(1, o.num_threads),
-                    .executor = ExecutorOf(o.run_tasks, o.run_tasks_data),
+                    .executor = MakeExecutor(o.run_tasks, o.run_tasks_data),
                     .kept = o.float16_cache == 1 ? kernels::CacheType::kHalf : kernels::CacheType::kFloat,
                     .device = device.device,
                     .max_bytes = o.max_bytes,
@@ -97,7 +97,7 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   return InvalidArgument("wisp_open_options: there is no backend ", backend);
 }
 
-Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice) {
+Result<wisp_model_memory> GetPlan(const ModelFile& file, const OpenChoice& choice) {
   WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, Session::PlanMemory(file, choice.session()));
   wisp_model_memory m{.size = sizeof(wisp_model_memory),
                       .file_bytes = file.size_bytes(),
@@ -112,7 +112,7 @@ Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice
 }
 
 Status Finish(ModelFile file, OpenChoice choice, wisp_model** out) {
-  WISP_ASSIGN_OR_RETURN(const wisp_model_memory needed, PlanOf(file, choice));
+  WISP_ASSIGN_OR_RETURN(const wisp_model_memory needed, GetPlan(file, choice));
   const uint64_t bytes = needed.total_bytes + file.copied_bytes();
   if (choice.max_bytes > 0 && bytes > choice.max_bytes)
     return InvalidArgument(file.name(), ": opening it takes ", bytes,
@@ -125,14 +125,14 @@ Status Finish(ModelFile file, OpenChoice choice, wisp_model** out) {
   return OkStatus();
 }
 
-const Session& SessionOf(const wisp_model* model) { return *model->session; }
-Session& SessionOf(wisp_model* model) { return *model->session; }
+const Session& GetSession(const wisp_model* model) { return *model->session; }
+Session& GetSession(wisp_model* model) { return *model->session; }
 
 // The mark is taken before the files are opened. A file that replaces this one meanwhile has another content hash, or
 // is verified again next time.
 Result<ModelFile> OpenFile(const char* path, const OpenChoice& choice, Accept accept) {
   const bool always = choice.verify != WISP_VERIFY_ONCE && choice.verifies() == Verify::kFull;
-  wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
+  wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MakeMark(path, choice.adapter) : wisp_verified{};
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(
                                             path, choice.adapter, always ? Verify::kFull : Verify::kStructure, accept));
   if (choice.verify == WISP_VERIFY_ONCE) {
@@ -158,25 +158,25 @@ using wisp::ports::OpenChoice;
 // `called` is the name of the public function, for messages.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, wisp::ports::ChoiceOf(given));
+  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, wisp::ports::ParseChoice(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::OpenWithAdapter(path, choice.adapter));
-  WISP_ASSIGN_OR_RETURN(const wisp_model_memory m, wisp::ports::PlanOf(file, choice));
+  WISP_ASSIGN_OR_RETURN(const wisp_model_memory m, wisp::ports::GetPlan(file, choice));
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
 
 Status OpenModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and model must not be NULL");
-  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
+  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ParseChoice(given));
   WISP_ASSIGN_OR_RETURN(wisp::ModelFile file, wisp::ports::OpenFile(path, choice));
   return wisp::ports::Finish(std::move(file), std::move(choice), out);
 }
 
-Result<wisp::RecommendOptions> RecommendOptionsOf(const wisp_recommend_options* given, size_t count) {
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
+Result<wisp::RecommendOptions> MakeRecommendOptions(const wisp_recommend_options* given, size_t count) {
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_recommend_options"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.excluded, o.num_excluded));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.candidates, o.num_candidates));
-  WISP_ASSIGN_OR_RETURN(const wisp::SeenItems seen, wisp::ports::SeenOf(o));
-  return wisp::RecommendOptions{.count = wisp::ports::CountOf(o, count),
+  WISP_ASSIGN_OR_RETURN(const wisp::SeenItems seen, wisp::ports::ReadSeen(o));
+  return wisp::RecommendOptions{.count = wisp::ports::GetCount(o, count),
                                 .seen = seen,
                                 .excluded = {o.excluded, o.num_excluded},
                                 .candidates = {o.candidates, o.num_candidates}};
@@ -188,7 +188,7 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
     return InvalidArgument("wisp_recommend: model, out and count must not be NULL, nor history with a num_history");
   }
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", history, num_history));
-  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, RecommendOptionsOf(given, *count));
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, MakeRecommendOptions(given, *count));
   WISP_ASSIGN_OR_RETURN(const auto top, model->session->Recommend({history, num_history}, options));
   for (size_t i = 0; i < top.size(); ++i) out[i] = {top[i].item, top[i].score};
   *count = top.size();
@@ -207,10 +207,10 @@ Status MakeBatch(wisp_model* model, const wisp_batch_options& how, size_t num_hi
       was.num_threads == how.num_threads && was.run_tasks == how.run_tasks && was.run_tasks_data == how.run_tasks_data;
   if (model->batch != nullptr && same && model->batch->num_threads() >= threads) return OkStatus();
   model->batch.reset();  // frees the old one first, so that two never exist at once
-  WISP_ASSIGN_OR_RETURN(model->batch,
-                        wisp::BatchRecommender::Create(
-                            *model->session, {.num_threads = threads,
-                                              .executor = wisp::ports::ExecutorOf(how.run_tasks, how.run_tasks_data)}));
+  WISP_ASSIGN_OR_RETURN(
+      model->batch, wisp::BatchRecommender::Create(
+                        *model->session, {.num_threads = threads,
+                                          .executor = wisp::ports::MakeExecutor(how.run_tasks, how.run_tasks_data)}));
   model->batch_how = how;
   return OkStatus();
 }
@@ -230,8 +230,8 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     return InvalidArgument("wisp_recommend_batch: ", num_histories, " histories with ", count,
                            " items each are too many");
   }
-  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, RecommendOptionsOf(given, best_of));
-  WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::OptionsOf(given_how, "wisp_batch_options"));
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, MakeRecommendOptions(given, best_of));
+  WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::MakeOptions(given_how, "wisp_batch_options"));
   if (given_how == nullptr) how.num_threads = 1;
   model->histories.clear();
   for (size_t i = 0; i < num_histories; ++i) {

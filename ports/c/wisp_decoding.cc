@@ -49,7 +49,7 @@ Status CheckSampleOptions(const wisp_private_options& o) {
 
 std::optional<double> Given(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
 
-Result<wisp::SampleGoal> GoalOf(const wisp_private_options& o) {
+Result<wisp::SampleGoal> MakeGoal(const wisp_private_options& o) {
   wisp::SampleGoal goal{
       .lambda = Given(o.lambda), .clip = Given(o.clip), .epsilon_per_sample = Given(o.epsilon_per_sample)};
   if (o.epsilon == 0) return goal;
@@ -58,9 +58,9 @@ Result<wisp::SampleGoal> GoalOf(const wisp_private_options& o) {
   return goal;
 }
 
-Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) {
+Result<std::optional<wisp::DecodingMode>> ChooseMode(const wisp_private_options& o) {
   using Mode = std::optional<wisp::DecodingMode>;
-  const int32_t decoding = wisp::ports::NumberOf(o.decoding);
+  const int32_t decoding = wisp::ports::GetNumber(o.decoding);
   switch (decoding) {
     case WISP_DECODING_DEFAULT:
       return Mode();
@@ -74,8 +74,8 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
 
 // Empty if the caller chose no unit.
 Result<std::optional<privacy::PrivacyUnit>> SampleUnit(const wisp_private_options& o) {
-  const int32_t number = wisp::ports::NumberOf(o.unit);
-  const auto unit = wisp::ports::UnitOfNumber(number);
+  const int32_t number = wisp::ports::GetNumber(o.unit);
+  const auto unit = wisp::ports::UnitFromNumber(number);
   if (unit || number == 0) return unit;
   return InvalidArgument("wisp_private_options: unit is ", number, ", allowed are 0 and those of wisp_unit");
 }
@@ -85,7 +85,7 @@ Result<std::optional<privacy::PrivacyUnit>> SampleUnit(const wisp_private_option
 namespace wisp::ports {
 
 Result<ReadSamples> ReadPrivateSamples(const wisp_private_options& given, const std::string& run) {
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(&given, "wisp_private_options"));
   WISP_RETURN_IF_ERROR(CheckSampleOptions(o));
   ReadSamples read{.options = {.temperature = o.temperature == 0 ? 1 : o.temperature,
                                .top_k = o.top_k,
@@ -96,8 +96,8 @@ Result<ReadSamples> ReadPrivateSamples(const wisp_private_options& given, const 
                                .samples_per_charge = std::max(1u, o.samples_per_charge)},
                    .public_datasets = {o.public_datasets, o.public_datasets + o.num_public_datasets},
                    .base_model = o.base_model};
-  WISP_ASSIGN_OR_RETURN(read.options.mode, ModeOf(o));
-  WISP_ASSIGN_OR_RETURN(read.options.goal, GoalOf(o));
+  WISP_ASSIGN_OR_RETURN(read.options.mode, ChooseMode(o));
+  WISP_ASSIGN_OR_RETURN(read.options.goal, MakeGoal(o));
   if (o.budget_epsilon > 0) {
     WISP_ASSIGN_OR_RETURN(read.options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
   }
@@ -109,20 +109,20 @@ Result<ReadSamples> ReadPrivateSamples(const wisp_private_options& given, const 
 
 // Decoders learn lines, paragraphs or chunks, whoever wrote them.
 SamplesShow ShownBy(const ModelFile& model) {
-  return model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kRecordsOfTexts;
+  return model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kTextRecords;
 }
 
-Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
-                    SamplesShow shown, std::optional<privacy::Ledger>& out) {
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
+Status OpenGivenLedger(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
+                       SamplesShow shown, std::optional<privacy::Ledger>& out) {
+  WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(&given, "wisp_private_options"));
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(std::string dataset, DatasetToCharge(need));
   if (dataset.empty()) dataset = named;
-  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, OpenAnchor(o.anchor));
   WISP_ASSIGN_OR_RETURN(const auto unit, SampleUnit(o));
   const bool of_texts = shown == SamplesShow::kTexts;
   const auto usual = shown == SamplesShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction;
-  const privacy::RecordSpec record = RecordOfSamples(unit.value_or(usual), of_texts);
+  const privacy::RecordSpec record = MakeSampleRecord(unit.value_or(usual), of_texts);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
                                                               .record = record,
@@ -146,18 +146,18 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
                         wisp::ports::ReadPrivateSamples(*given, wisp::PrivateSampleOptions().run));
   wisp::PrivateRecommenderOptions options = read.options;
   options.public_datasets = read.public_datasets;
-  if (read.base_model != nullptr) options.base = &wisp::ports::SessionOf(read.base_model);
+  if (read.base_model != nullptr) options.base = &wisp::ports::GetSession(read.base_model);
   auto made = std::make_unique<wisp_private_recommender>();
-  const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
-  WISP_RETURN_IF_ERROR(wisp::CheckSampleBackends(wisp::ports::SessionOf(model), options.base));
+  const wisp::DecodingNeed need = wisp::FindNeed(wisp::ports::GetSession(model).file(), wisp::MakePolicy(options));
+  WISP_RETURN_IF_ERROR(wisp::CheckSampleBackends(wisp::ports::GetSession(model), options.base));
   // Samples from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
-  WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
+  WISP_RETURN_IF_ERROR(wisp::ports::GetSession(model).file().VerifyWeights());
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
-  const auto shown = wisp::ports::ShownBy(wisp::ports::SessionOf(model).file());
-  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(*given, need, "", shown, made->ledger));
+  const auto shown = wisp::ports::ShownBy(wisp::ports::GetSession(model).file());
+  WISP_RETURN_IF_ERROR(wisp::ports::OpenGivenLedger(*given, need, "", shown, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender,
-                        wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));
+                        wisp::PrivateRecommender::Create(wisp::ports::GetSession(model), options));
   made->recommender.emplace(std::move(recommender));
   *out = made.release();
   return OkStatus();
@@ -168,12 +168,12 @@ Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_
   if (r == nullptr || (history == nullptr && num_history > 0) || items == nullptr || count == nullptr) {
     return InvalidArgument("wisp_private_recommend: recommender, history, items and count must not be NULL");
   }
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_recommend_options"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.excluded, o.num_excluded));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.candidates, o.num_candidates));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", history, num_history));
-  wisp::PrivateRecommendOptions options{.count = wisp::ports::CountOf(o, *count)};
-  WISP_ASSIGN_OR_RETURN(options.seen, wisp::ports::SeenOf(o));
+  wisp::PrivateRecommendOptions options{.count = wisp::ports::GetCount(o, *count)};
+  WISP_ASSIGN_OR_RETURN(options.seen, wisp::ports::ReadSeen(o));
   options.excluded = {o.excluded, o.num_excluded};
   options.candidates = {o.candidates, o.num_candidates};
   WISP_ASSIGN_OR_RETURN(const auto sampled, r->recommender->Recommend({history, num_history}, options));

@@ -28,24 +28,24 @@ using wisp::InvalidArgument;
 using wisp::OkStatus;
 using wisp::Result;
 using wisp::Status;
+using wisp::ports::GetNumber;
 using wisp::ports::Guarded;
-using wisp::ports::NumberOf;
 using wisp::ports::Text;
 namespace data = wisp::data;
 namespace privacy = wisp::privacy;
 
-Result<privacy::RecordSpec::Events> EventsOfOptions(const char* function, const wisp_unit& field, int64_t session_gap,
-                                                    uint32_t times_per_second) {
-  const auto unit = wisp::ports::UnitOfNumber(NumberOf(field));
+Result<privacy::RecordSpec::Events> MakeEvents(const char* function, const wisp_unit& field, int64_t session_gap,
+                                               uint32_t times_per_second) {
+  const auto unit = wisp::ports::UnitFromNumber(GetNumber(field));
   if (!unit)
-    return InvalidArgument(function, ": unit is ", NumberOf(field),
+    return InvalidArgument(function, ": unit is ", GetNumber(field),
                            "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
   return privacy::RecordSpec::Events{
       .unit = *unit, .session_gap = session_gap, .times_per_second = times_per_second == 0 ? 1 : times_per_second};
 }
 
-Result<wisp::DeploymentRequest> RequestOf(const wisp_plan_options& o) {
-  const int32_t evaluation = NumberOf(o.evaluation);
+Result<wisp::DeploymentRequest> MakeRequest(const wisp_plan_options& o) {
+  const int32_t evaluation = GetNumber(o.evaluation);
   if (evaluation < WISP_EVALUATION_PRIVATE || evaluation > WISP_EVALUATION_NONE)
     return InvalidArgument("wisp_plan_make: there is no evaluation ", evaluation);
   WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers(
@@ -95,7 +95,7 @@ wisp_plan Filled(const wisp::DeploymentSettings& s, const wisp::Outlook& outlook
 
 Result<privacy::Ledger> OpenPlannedLedger(const wisp_plan_options& o, const wisp::ModelFile& base,
                                           const privacy::RecordSpec& record) {
-  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(o.anchor));
   return wisp::OpenLedgerToTrain({.base = &base,
                                   .base_path = o.model_path,
                                   .adapter_path = {},
@@ -112,14 +112,14 @@ Result<privacy::Ledger> OpenPlannedLedger(const wisp_plan_options& o, const wisp
 
 Status PlanDeployment(const wisp_plan_options* given, wisp_plan* out) {
   if (given == nullptr) return InvalidArgument("wisp_plan_make: options must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_plan_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_plan_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckGiven("wisp_plan_make", "model_path, ledger_path and dataset",
                                                {o.model_path, o.ledger_path, o.dataset}));
   WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec::Events events,
-                        EventsOfOptions("wisp_plan_make", o.unit, o.session_gap, o.times_per_second));
-  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, wisp::RecordOfEvents(events));
-  WISP_ASSIGN_OR_RETURN(const wisp::DeploymentRequest request, RequestOf(o));
+                        MakeEvents("wisp_plan_make", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, wisp::MakeEventRecord(events));
+  WISP_ASSIGN_OR_RETURN(const wisp::DeploymentRequest request, MakeRequest(o));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenPlannedLedger(o, base, record));
   WISP_ASSIGN_OR_RETURN(const wisp::MadePlan made, wisp::MakePlan(ledger, wisp::PlannedBase(base),
@@ -129,7 +129,8 @@ Status PlanDeployment(const wisp_plan_options* given, wisp_plan* out) {
                                                                    .replaces = o.replace != 0,
                                                                    .dry_run = o.dry_run != 0}));
   const wisp::Deployment& deployment = made.deployment;
-  WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), deployment.settings, o.num_threads));
+  WISP_ASSIGN_OR_RETURN(const size_t bytes,
+                        wisp::CountRunMemory(base.architecture(), deployment.settings, o.num_threads));
   wisp::DeploymentTime time;
   if (o.measure != 0) {
     std::vector<float> dequantised;
@@ -139,7 +140,7 @@ Status PlanDeployment(const wisp_plan_options* given, wisp_plan* out) {
                   {.ledger_path = o.ledger_path, .typical_events = o.typical_events, .num_threads = o.num_threads}));
   }
   if (out == nullptr) return OkStatus();
-  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), deployment.settings, o.typical_events);
+  const wisp::Outlook outlook = wisp::MakeOutlook(base.architecture(), deployment.settings, o.typical_events);
   wisp_plan filled = Filled(deployment.settings, outlook, bytes, time);
   filled.was_there = made.made_before ? 1 : 0;
   return wisp::ports::FillResult(filled, out, "wisp_plan");
@@ -147,12 +148,12 @@ Status PlanDeployment(const wisp_plan_options* given, wisp_plan* out) {
 
 Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_factor) {
   if (given == nullptr) return InvalidArgument("wisp_plan_change: options must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_plan_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_plan_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
   if (o.model_path == nullptr || o.ledger_path == nullptr)
     return InvalidArgument("wisp_plan_change: model_path and ledger_path are required");
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(o.anchor));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(o.ledger_path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(const wisp::DeploymentSettings settings, wisp::RequireSettings(ledger));
@@ -163,11 +164,12 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
                                                 .expected_batch = o.expected_batch,
                                                 .num_records_public = o.num_records_public,
                                                 .learning_rate = o.learning_rate}));
-  WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), deployment.settings, o.num_threads));
+  WISP_ASSIGN_OR_RETURN(const size_t bytes,
+                        wisp::CountRunMemory(base.architecture(), deployment.settings, o.num_threads));
   if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, deployment, "changed plan"));
   if (noise_factor != nullptr) *noise_factor = deployment.settings.training_noise / settings.training_noise;
   if (out == nullptr) return OkStatus();
-  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), deployment.settings, o.typical_events);
+  const wisp::Outlook outlook = wisp::MakeOutlook(base.architecture(), deployment.settings, o.typical_events);
   return wisp::ports::FillResult(Filled(deployment.settings, outlook, bytes, {}), out, "wisp_plan");
 }
 
@@ -175,7 +177,7 @@ Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp
   if (path == nullptr || out == nullptr)
     return InvalidArgument("wisp_budget_read: ledger_path and budget must not be NULL");
   WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_budget"));
-  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(given));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(given));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
@@ -185,9 +187,9 @@ Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp
   budget.delta = at.value();
   budget.epsilon_limit = limit ? limit->epsilon() : std::nan("");
   WISP_ASSIGN_OR_RETURN(budget.epsilon_stated, ledger.Spent(at));
-  WISP_ASSIGN_OR_RETURN(const auto settings, wisp::SettingsOf(ledger));
+  WISP_ASSIGN_OR_RETURN(const auto settings, wisp::ReadSettings(ledger));
   if (settings) {
-    WISP_ASSIGN_OR_RETURN(const wisp::DeploymentLeft left, wisp::LeftOf(ledger, *settings));
+    WISP_ASSIGN_OR_RETURN(const wisp::DeploymentLeft left, wisp::ComputeLeft(ledger, *settings));
     budget.has_plan = 1;
     budget.runs_left = left.runs;
     budget.steps_left = left.steps;
@@ -227,7 +229,7 @@ wisp_run_result Filled(const wisp::PlannedRunResult& planned_run) {
 Result<std::function<void(wisp::PlannedRunOptions::Says, const std::string&)>> SayTo(const wisp_logger* given) {
   std::function<void(wisp::PlannedRunOptions::Says, const std::string&)> say;
   if (given == nullptr) return say;
-  WISP_ASSIGN_OR_RETURN(const wisp_logger logger, wisp::ports::OptionsOf(given, "wisp_logger"));
+  WISP_ASSIGN_OR_RETURN(const wisp_logger logger, wisp::ports::MakeOptions(given, "wisp_logger"));
   if (logger.write == nullptr) return InvalidArgument("wisp_logger: write must not be NULL");
   say = [logger](wisp::PlannedRunOptions::Says kind, const std::string& sentence) {
     logger.write(logger.data, kind == wisp::PlannedRunOptions::Says::kInfo ? WISP_LOG_INFO : WISP_LOG_WARNING,
@@ -238,13 +240,13 @@ Result<std::function<void(wisp::PlannedRunOptions::Says, const std::string&)>> S
 
 Status RunPlanned(const wisp_run_options* given, wisp_run_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_run_planned: options must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_run_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_run_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_run_result"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckGiven("wisp_run_planned", "model_path, log_path, output_path and ledger_path",
                                                {o.model_path, o.log_path, o.output_path, o.ledger_path}));
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
   const std::string output = o.output_path, log = o.log_path;
-  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(o.anchor));
   WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device,
                         wisp::ports::DeviceOrProcessor(o.device, wisp::DeviceUse::kTraining));
   wisp::PlannedRunOptions planned_run;
@@ -257,9 +259,9 @@ Status RunPlanned(const wisp_run_options* given, wisp_run_result* out) {
   planned_run.run = RunName();
   planned_run.created_by = std::string("wisp ") + wisp_version();
   planned_run.num_threads = o.num_threads;
-  planned_run.executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data);
+  planned_run.executor = wisp::ports::MakeExecutor(o.run_tasks, o.run_tasks_data);
   planned_run.device = device.device;
-  WISP_ASSIGN_OR_RETURN(const auto allocator, wisp::ports::AllocatorOf(o.allocator));
+  WISP_ASSIGN_OR_RETURN(const auto allocator, wisp::ports::MakeAllocator(o.allocator));
   if (allocator != nullptr && device.is_processor()) planned_run.device.memory = wisp::kernels::HostMemory(*allocator);
   planned_run.max_bytes = o.max_bytes;
   WISP_ASSIGN_OR_RETURN(planned_run.say, SayTo(o.logger));
@@ -282,7 +284,7 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_quality"));
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(num_threads));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile model, wisp::ModelFile::Open(model_path, wisp::Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, wisp::ItemKeysOf(model)));
+  WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, wisp::GetItemKeys(model)));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult events,
                         data::ReadLog(log_path, {.known_items = &index, .private_run = true}));
   const wisp::RecordSet set =
@@ -360,12 +362,12 @@ Status AppendAll(wisp_log* log, const wisp_event* events, size_t count) {
 
 Status Prune(wisp_log* log, const wisp_prune_options* given, uint64_t* pruned) {
   if (log == nullptr || given == nullptr) return InvalidArgument("wisp_log_prune: log and options must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_prune_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_prune_options"));
   data::PruneOptions options{.newest_per_user = o.newest_per_user};
   if (o.has_before != 0) options.before = o.before;
   WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec::Events events,
-                        EventsOfOptions("wisp_log_prune", o.unit, o.session_gap, o.times_per_second));
-  WISP_ASSIGN_OR_RETURN(options.units, wisp::UnitsOf(events));
+                        MakeEvents("wisp_log_prune", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(options.units, wisp::MakeUnits(events));
   WISP_ASSIGN_OR_RETURN(const uint64_t count, log->log.Prune(options));
   if (pruned != nullptr) *pruned = count;
   return OkStatus();

@@ -15,7 +15,7 @@ using wisp::ports::Guarded;
 using wisp::ports::OpenChoice;
 
 Result<OpenChoice> ChoiceWithoutPath(const char* called, const wisp_open_options* given) {
-  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
+  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ParseChoice(given));
   if (choice.verify == WISP_VERIFY_ONCE)
     return InvalidArgument(called, ": WISP_VERIFY_ONCE remembers a file by its path, and this model has no path");
   if (!choice.adapter.empty())
@@ -65,7 +65,7 @@ Status Info(const wisp_model* model, wisp_model_info* out) {
   return wisp::ports::FillResult(info, out, "wisp_model_info");
 }
 
-std::vector<std::string> MechanismsOf(std::span<const wisp::ProvenanceEntry> entries) {
+std::vector<std::string> ListMechanisms(std::span<const wisp::ProvenanceEntry> entries) {
   std::vector<std::string> all;
   for (const wisp::ProvenanceEntry& entry : entries) {
     std::string& lines = all.emplace_back();
@@ -80,7 +80,7 @@ Status Provenance(wisp_model* model, uint32_t index, wisp_provenance* out) {
   const std::span<const wisp::ProvenanceEntry> entries = model->session->file().provenance();
   if (index >= entries.size())
     return InvalidArgument("wisp_model_provenance: index is ", index, ", the model has ", entries.size(), " entries");
-  if (model->mechanisms.empty()) model->mechanisms = MechanismsOf(entries);
+  if (model->mechanisms.empty()) model->mechanisms = ListMechanisms(entries);
   const wisp::ProvenanceEntry& entry = entries[index];
   const wisp_provenance provenance{.size = sizeof(wisp_provenance),
                                    .description = entry.description.c_str(),

@@ -58,9 +58,9 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   constexpr char kCalled[] = "wisp_private_generator_open";
   if (model == nullptr || given == nullptr || out == nullptr)
     return InvalidArgument(kCalled, ": model, options and generator must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_private_text_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_private_text_options"));
   WISP_RETURN_IF_ERROR(CheckTexts(o));
-  WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::DecoderOf(*model, kCalled));
+  WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::GetDecoder(*model, kCalled));
   const wisp_private_options none = WISP_INIT(wisp_private_options);
   const wisp_private_options& samples = o.samples == nullptr ? none : *o.samples;
   WISP_ASSIGN_OR_RETURN(wisp::ports::ReadSamples read, wisp::ports::ReadPrivateSamples(samples, "generation"));
@@ -69,18 +69,18 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   WISP_ASSIGN_OR_RETURN(wisp::PrivateGeneratorOptions options, GeneratorOptions(o, read.options));
   options.samples.public_datasets = read.public_datasets;
   if (o.base_model != nullptr) {
-    WISP_ASSIGN_OR_RETURN(options.samples.base, wisp::ports::DecoderOf(*o.base_model, kCalled));
+    WISP_ASSIGN_OR_RETURN(options.samples.base, wisp::ports::GetDecoder(*o.base_model, kCalled));
   }
   WISP_RETURN_IF_ERROR(wisp::CheckSampleBackends(*session, options.samples.base));
   // Samples from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
   WISP_RETURN_IF_ERROR(session->file().VerifyWeights());
   if (options.samples.base != nullptr) WISP_RETURN_IF_ERROR(options.samples.base->file().VerifyWeights());
   auto made = std::make_unique<wisp_private_generator>();
-  wisp::DecodingNeed need = wisp::NeedOf(session->file(), wisp::PolicyOf(options.samples));
+  wisp::DecodingNeed need = wisp::FindNeed(session->file(), wisp::MakePolicy(options.samples));
   if (o.contexts > 0) need.datasets.clear();
   const auto shown = o.contexts > 0 ? wisp::ports::SamplesShow::kTexts : wisp::ports::ShownBy(session->file());
   WISP_RETURN_IF_ERROR(
-      wisp::ports::OpenLedgerOf(samples, need, o.dataset == nullptr ? "" : o.dataset, shown, made->ledger));
+      wisp::ports::OpenGivenLedger(samples, need, o.dataset == nullptr ? "" : o.dataset, shown, made->ledger));
   options.samples.ledger = made->ledger ? &*made->ledger : nullptr;
   made->texts.assign(o.private_texts, o.private_texts + o.num_private_texts);
   wisp::PrivateTexts texts{.texts = made->texts};
@@ -88,7 +88,7 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   if (o.context_after != nullptr) texts.after = o.context_after;
   if (o.public_text != nullptr) texts.public_text = o.public_text;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateGenerator generator,
-                        wisp::PrivateGenerator::Create(*session, wisp::ports::TokenizerOf(*model), options, texts));
+                        wisp::PrivateGenerator::Create(*session, wisp::ports::FindTokenizer(*model), options, texts));
   made->generator.emplace(std::move(generator));
   *out = made.release();
   return OkStatus();
@@ -111,7 +111,7 @@ Status Generate(wisp_private_generator* generator, const char* prompt, const wis
                 wisp_on_text on_text, void* user_data, wisp_generated* out) {
   if (generator == nullptr || prompt == nullptr)
     return InvalidArgument("wisp_private_generate: generator and prompt must not be NULL");
-  WISP_ASSIGN_OR_RETURN(wisp::GenerateOptions o, wisp::ports::GenerationOf(given));
+  WISP_ASSIGN_OR_RETURN(wisp::GenerateOptions o, wisp::ports::MakeGenerateOptions(given));
   WISP_RETURN_IF_ERROR(CheckPlain(o.sampling));
   // Checked before anything is charged: a text that is paid for must reach the caller.
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));

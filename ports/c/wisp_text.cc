@@ -41,14 +41,14 @@ using wisp::Session;
 using wisp::Status;
 using wisp::Unsupported;
 using wisp::ports::Guarded;
+using wisp::ports::MakeOptions;
 using wisp::ports::OpenChoice;
-using wisp::ports::OptionsOf;
 
 Result<OpenChoice> ChoiceForTexts(const wisp_open_options* given) {
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_open_options"));
+  WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(given, "wisp_open_options"));
   if (o.device != nullptr || o.allocator != nullptr || o.max_bytes != 0)
     return Unsupported("wisp_text_open: device, allocator and max_bytes are of wisp_model_open_with; leave them at 0");
-  return wisp::ports::ChoiceOf(given);
+  return wisp::ports::ParseChoice(given);
 }
 
 // Creates an encoder, a classifier or a decoder, as the file's contents say.
@@ -74,7 +74,7 @@ Status Open(const char* path, const wisp_open_options* given, wisp_text_model** 
             model->file.architecture(), model->file.tensors(),
             {.num_threads = choice.num_threads, .executor = choice.executor, .norm_bound = bound, .name = path}));
   }
-  WISP_ASSIGN_OR_RETURN(wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(model->model()));
+  WISP_ASSIGN_OR_RETURN(wisp::text::Tokenizer tokenizer, wisp::FindTokenizer(model->model()));
   model->tokenizer = std::make_unique<wisp::text::Tokenizer>(std::move(tokenizer));
   *out = model.release();
   return OkStatus();
@@ -143,7 +143,7 @@ Status Classify(wisp_text_model* model, const char* text, float* probabilities, 
   return OkStatus();
 }
 
-wisp_ended EndedOf(wisp::Ended ended) {
+wisp_ended ToEnded(wisp::Ended ended) {
   switch (ended) {
     case wisp::Ended::kLength:
       return WISP_ENDED_LENGTH;
@@ -163,15 +163,15 @@ wisp_ended EndedOf(wisp::Ended ended) {
 
 namespace wisp::ports {
 
-Result<Session*> DecoderOf(wisp_text_model& model, const char* called) {
+Result<Session*> GetDecoder(wisp_text_model& model, const char* called) {
   if (model.decodes) return model.decodes.get();
   return InvalidArgument(called, ": ", model.model().name(), " is no decoder: it reads texts");
 }
 
-const text::Tokenizer& TokenizerOf(const wisp_text_model& model) { return *model.tokenizer; }
+const text::Tokenizer& FindTokenizer(const wisp_text_model& model) { return *model.tokenizer; }
 
-Result<GenerateOptions> GenerationOf(const wisp_generate_options* given) {
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_generate_options"));
+Result<GenerateOptions> MakeGenerateOptions(const wisp_generate_options* given) {
+  WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(given, "wisp_generate_options"));
   if (o.stop == nullptr && o.num_stop > 0)
     return InvalidArgument("wisp_generate_options: stop is NULL but num_stop is ", o.num_stop);
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_generate_options", o.stop, o.num_stop));
@@ -198,7 +198,7 @@ Status FillGenerated(Generated&& made, std::string& text, wisp_generated* out) {
                                  .text_bytes = text.size(),
                                  .num_tokens = static_cast<uint32_t>(made.tokens.size()),
                                  .prompt_tokens = static_cast<uint32_t>(made.prompt_tokens),
-                                 .ended = EndedOf(made.ended)};
+                                 .ended = ToEnded(made.ended)};
   return FillResult(generated, out, "wisp_generated");
 }
 
@@ -215,8 +215,8 @@ Status Generate(wisp_text_model* model, const char* prompt, const wisp_generate_
                 void* user_data, wisp_generated* out) {
   if (model == nullptr || prompt == nullptr)
     return InvalidArgument("wisp_text_generate: model and prompt must not be NULL");
-  WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::DecoderOf(*model, "wisp_text_generate"));
-  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::GenerationOf(given));
+  WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::GetDecoder(*model, "wisp_text_generate"));
+  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::MakeGenerateOptions(given));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));
   WISP_ASSIGN_OR_RETURN(wisp::Generated made, wisp::Generate(*session, *model->tokenizer, prompt, options,
                                                              wisp::ports::ShowTo(on_text, user_data)));
@@ -238,7 +238,7 @@ Status FillAll(std::vector<wisp::Generated>&& made, std::vector<std::string>& te
   return OkStatus();
 }
 
-Result<std::vector<std::string>> PromptsOf(const char* const* prompts, size_t num_prompts) {
+Result<std::vector<std::string>> GetPrompts(const char* const* prompts, size_t num_prompts) {
   if (prompts == nullptr && num_prompts > 0)
     return InvalidArgument("wisp_text_generate_batch: prompts is NULL but their number is not 0");
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_text_generate_batch", prompts, num_prompts));
@@ -266,8 +266,8 @@ Status CheckSizes(const wisp_generated* generated, size_t count) {
 Status GenerateTogether(wisp_text_model* model, std::span<const std::string> prompts,
                         const wisp_generate_options* given, uint32_t at_once, const wisp::OnBatchText& on_text,
                         wisp_generated* out) {
-  WISP_ASSIGN_OR_RETURN(const Session* const session, wisp::ports::DecoderOf(*model, "wisp_text_generate_batch"));
-  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::GenerationOf(given));
+  WISP_ASSIGN_OR_RETURN(const Session* const session, wisp::ports::GetDecoder(*model, "wisp_text_generate_batch"));
+  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::MakeGenerateOptions(given));
   WISP_RETURN_IF_ERROR(CheckSizes(out, prompts.size()));
   WISP_ASSIGN_OR_RETURN(auto made, wisp::GenerateBatch(*session, *model->tokenizer, prompts, options,
                                                        {.at_once = at_once == 0 ? 16 : at_once,
@@ -322,7 +322,7 @@ wisp_code wisp_text_generate_batch(wisp_text_model* model, const char* const* pr
                                    void* user_data, wisp_generated* generated, wisp_error* error) {
   return Guarded(error, [&]() -> Status {
     if (model == nullptr) return InvalidArgument("wisp_text_generate_batch: model must not be NULL");
-    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> all, PromptsOf(prompts, num_prompts));
+    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> all, GetPrompts(prompts, num_prompts));
     wisp::OnBatchText show;
     if (on_text != nullptr) {
       show = [=](size_t prompt, std::string_view more) {

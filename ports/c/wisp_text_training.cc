@@ -26,14 +26,14 @@ using wisp::ports::Text;
 namespace data = wisp::data;
 namespace privacy = wisp::privacy;
 
-constexpr char kUnitsOfTexts[] = "WISP_UNIT_INTERACTION or, where each text is all that one user wrote, WISP_UNIT_USER";
+constexpr char kTextUnits[] = "WISP_UNIT_INTERACTION or, where each text is all that one user wrote, WISP_UNIT_USER";
 
 // Refuses options that texts do not have, and requires a unit that somebody chose.
-Status CheckOfTexts(const char* called, const wisp_personalise_options& o, privacy::PrivacyUnit unit) {
+Status CheckTextTraining(const char* called, const wisp_personalise_options& o, privacy::PrivacyUnit unit) {
   if (o.session_gap != 0 || o.times_per_second != 0)
     return InvalidArgument(called, ": session_gap and times_per_second are of events, allowed is 0");
   if (unit == privacy::PrivacyUnit::kInteraction || unit == privacy::PrivacyUnit::kUser) return OkStatus();
-  return InvalidArgument(called, ": unit is ", privacy::ToText(unit), "; required is ", kUnitsOfTexts);
+  return InvalidArgument(called, ": unit is ", privacy::ToText(unit), "; required is ", kTextUnits);
 }
 
 // Texts that a decoder learns.
@@ -42,11 +42,11 @@ class Texts final : public wisp::ports::ToLearn {
   Texts(data::TextUnit unit, uint32_t max_length) : unit_(unit), max_length_(max_length) {}
 
   Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
-    return CheckOfTexts("wisp_text_train", o, unit);
+    return CheckTextTraining("wisp_text_train", o, unit);
   }
 
   Status CheckBase(const ModelFile& base, bool) override {
-    WISP_RETURN_IF_ERROR(wisp::TokenizerOf(base).status());
+    WISP_RETURN_IF_ERROR(wisp::FindTokenizer(base).status());
     const wisp::Architecture& a = base.architecture();
     if (a.attend != wisp::Attend::kCausal)
       return wisp::Unsupported(base.name(), ": its positions see those behind them; texts are learned by a decoder");
@@ -57,14 +57,14 @@ class Texts final : public wisp::ports::ToLearn {
     return OkStatus();
   }
 
-  const char* units() const override { return kUnitsOfTexts; }
+  const char* units() const override { return kTextUnits; }
   void Set(wisp::TrainingOptions& options) const override { options.cut_to = max_length_; }
   privacy::RecordSpec Record(privacy::PrivacyUnit unit) const override {
     return privacy::RecordSpec::OfTexts(unit, data::ToText(unit_));
   }
 
   Result<Counted> Read(const wisp_personalise_options& o, const ModelFile& base, TrainingJob& job) override {
-    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(base));
+    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::FindTokenizer(base));
     WISP_ASSIGN_OR_RETURN(const data::Texts texts, data::ReadTexts(o.log_path, {.unit = unit_, .private_run = true}));
     wisp::text::Scratch scratch;
     const auto end = unit_.kind == data::TextUnit::Kind::kChunk ? wisp::TextEnd::kOpen : wisp::TextEnd::kMarked;
@@ -74,7 +74,7 @@ class Texts final : public wisp::ports::ToLearn {
       return data::Tokenised{.was_cut = was_cut};
     };
     WISP_ASSIGN_OR_RETURN(sequences_, data::EncodeTexts(texts, tokenise, /*drop_bad=*/true));
-    records_ = wisp::RecordsOf(sequences_);
+    records_ = wisp::ViewRecords(sequences_);
     job.records = records_;
     return Counted{
         .num_events = texts.texts.size(), .too_short = sequences_.num_short, .bad_rows = sequences_.num_dropped};
@@ -87,10 +87,10 @@ class Texts final : public wisp::ports::ToLearn {
   std::vector<wisp::Record> records_;
 };
 
-Result<Texts> TextsOf(const wisp_text_records* given) {
+Result<Texts> GetTexts(const wisp_text_records* given) {
   if (given == nullptr) return InvalidArgument("wisp_text_train: records must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto r, wisp::ports::OptionsOf(given, "wisp_text_records"));
-  const int32_t record = wisp::ports::NumberOf(r.record);
+  WISP_ASSIGN_OR_RETURN(const auto r, wisp::ports::MakeOptions(given, "wisp_text_records"));
+  const int32_t record = wisp::ports::GetNumber(r.record);
   if (record < WISP_TEXT_LINE || record > WISP_TEXT_CHUNK)
     return InvalidArgument("wisp_text_train: record is ", record,
                            "; required is WISP_TEXT_LINE, WISP_TEXT_PARAGRAPH or WISP_TEXT_CHUNK");
@@ -118,7 +118,7 @@ class LabelledTexts final : public wisp::ports::ToLearn {
   explicit LabelledTexts(LabelledChoice choice) : choice_(std::move(choice)) {}
 
   Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
-    WISP_RETURN_IF_ERROR(CheckOfTexts("wisp_classifier_train", o, unit));
+    WISP_RETURN_IF_ERROR(CheckTextTraining("wisp_classifier_train", o, unit));
     const bool has_adapter = o.adapter_rank != 0 || !Text(o.adapter_path).empty();
     if (has_adapter && choice_.part_is_chosen)
       return InvalidArgument(
@@ -137,7 +137,7 @@ class LabelledTexts final : public wisp::ports::ToLearn {
 
   Status CheckBase(const ModelFile& base, bool with_new_adapter) override {
     WISP_RETURN_IF_ERROR(wisp::CheckClassifierBase(base, choice_.classes, with_new_adapter));
-    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(base));
+    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::FindTokenizer(base));
     const uint32_t most = base.architecture().max_length;
     if (choice_.max_length == 0) choice_.max_length = most;
     return wisp::CheckTextRoom(tokenizer, "wisp_classifier_train: max_length", choice_.max_length, most);
@@ -152,15 +152,15 @@ class LabelledTexts final : public wisp::ports::ToLearn {
     return contents;
   }
 
-  const char* units() const override { return kUnitsOfTexts; }
+  const char* units() const override { return kTextUnits; }
   void Set(wisp::TrainingOptions& options) const override {
     options.trained_part = choice_.part;
     options.cut_to = choice_.max_length;
-    options.classes_hash = wisp::HashOfClasses(choice_.classes);
+    options.classes_hash = wisp::HashClasses(choice_.classes);
   }
 
   Result<Counted> Read(const wisp_personalise_options& o, const ModelFile& base, TrainingJob& job) override {
-    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(base));
+    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::FindTokenizer(base));
     WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(o.log_path, choice_.read));
     wisp::text::Scratch scratch;
     const auto tokenise = [&](std::string_view text, std::vector<int32_t>& ids) -> Result<data::Tokenised> {
@@ -169,7 +169,7 @@ class LabelledTexts final : public wisp::ports::ToLearn {
     };
     WISP_ASSIGN_OR_RETURN(sequences_,
                           data::EncodeWith(texts, tokenise, {.classes = choice_.classes, .drop_bad = true}));
-    records_ = wisp::RecordsOf(sequences_);
+    records_ = wisp::ViewRecords(sequences_);
     job.records = records_;
     return Counted{.num_events = sequences_.size() + sequences_.num_dropped, .bad_rows = sequences_.num_dropped};
   }
@@ -180,9 +180,9 @@ class LabelledTexts final : public wisp::ports::ToLearn {
   std::vector<wisp::Record> records_;
 };
 
-Result<LabelledTexts> LabelledOf(const wisp_labelled_texts* given) {
+Result<LabelledTexts> MakeLabelledTexts(const wisp_labelled_texts* given) {
   if (given == nullptr) return InvalidArgument("wisp_classifier_train: texts must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const auto t, wisp::ports::OptionsOf(given, "wisp_labelled_texts"));
+  WISP_ASSIGN_OR_RETURN(const auto t, wisp::ports::MakeOptions(given, "wisp_labelled_texts"));
   LabelledChoice choice{.max_length = t.max_length};
   if (t.classes == nullptr && t.num_classes > 0)
     return InvalidArgument("wisp_classifier_train: classes is NULL, num_classes is ", t.num_classes);
@@ -193,7 +193,7 @@ Result<LabelledTexts> LabelledOf(const wisp_labelled_texts* given) {
   }
   if (const Status names = wisp::CheckClassNames("wisp_classifier_train", choice.classes); !names.ok())
     return InvalidArgument(names.message());
-  const int32_t format = wisp::ports::NumberOf(t.format), part = wisp::ports::NumberOf(t.trains);
+  const int32_t format = wisp::ports::GetNumber(t.format), part = wisp::ports::GetNumber(t.trains);
   if (format < WISP_LABELLED_LINES || format > WISP_LABELLED_CSV)
     return InvalidArgument("wisp_classifier_train: format is ", format,
                            "; required is WISP_LABELLED_LINES, WISP_LABELLED_TSV or WISP_LABELLED_CSV");
@@ -225,7 +225,7 @@ extern "C" {
 wisp_code wisp_text_train(const wisp_personalise_options* options, const wisp_text_records* records,
                           wisp_personalise_result* result, wisp_error* error) {
   return Guarded(error, [&]() -> Status {
-    WISP_ASSIGN_OR_RETURN(Texts texts, TextsOf(records));
+    WISP_ASSIGN_OR_RETURN(Texts texts, GetTexts(records));
     return wisp::ports::Personalise(options, texts, result);
   });
 }
@@ -233,7 +233,7 @@ wisp_code wisp_text_train(const wisp_personalise_options* options, const wisp_te
 wisp_code wisp_classifier_train(const wisp_personalise_options* options, const wisp_labelled_texts* texts,
                                 wisp_personalise_result* result, wisp_error* error) {
   return Guarded(error, [&]() -> Status {
-    WISP_ASSIGN_OR_RETURN(LabelledTexts labelled, LabelledOf(texts));
+    WISP_ASSIGN_OR_RETURN(LabelledTexts labelled, MakeLabelledTexts(texts));
     return wisp::ports::Personalise(options, labelled, result);
   });
 }

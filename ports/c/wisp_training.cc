@@ -34,7 +34,7 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
   WISP_ASSIGN_OR_RETURN(const auto keys, log->log.History(user, std::numeric_limits<int32_t>::max()));
   std::vector<int32_t> known;
   for (const std::string& key : keys) {
-    const auto item = wisp::ports::SessionOf(model).file().FindItem(key);
+    const auto item = wisp::ports::GetSession(model).file().FindItem(key);
     if (item) known.push_back(static_cast<int32_t>(*item));
   }
   const size_t n = std::min(*count, known.size());
@@ -47,10 +47,10 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
 class Events final : public wisp::ports::ToLearn {
  public:
   Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
-    WISP_ASSIGN_OR_RETURN(record_,
-                          wisp::RecordOfEvents({.unit = unit,
-                                                .session_gap = o.session_gap,
-                                                .times_per_second = o.times_per_second == 0 ? 1 : o.times_per_second}));
+    WISP_ASSIGN_OR_RETURN(
+        record_, wisp::MakeEventRecord({.unit = unit,
+                                        .session_gap = o.session_gap,
+                                        .times_per_second = o.times_per_second == 0 ? 1 : o.times_per_second}));
     return OkStatus();
   }
 
@@ -60,8 +60,8 @@ class Events final : public wisp::ports::ToLearn {
 
   Result<Counted> Read(const wisp_personalise_options& o, const wisp::ModelFile& base,
                        wisp::TrainingJob& job) override {
-    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o.model_path, wisp::ItemKeysOf(base)));
-    WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::UnitsOf(record_.events()));
+    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o.model_path, wisp::GetItemKeys(base)));
+    WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::MakeUnits(record_.events()));
     WISP_ASSIGN_OR_RETURN(data::ReadResult events,
                           data::ReadLog(o.log_path, {.known_items = &index, .units = units, .private_run = true}));
     events_ = std::move(events.sequences);
@@ -93,10 +93,10 @@ Status Statement(const char* path, const wisp_anchor* given, double delta, int32
   if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON)
     return InvalidArgument("wisp_privacy_statement: there is no format ", format);
   WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
-  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(given));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(given));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
-  WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
+  WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::MakeStatement(ledger, path, at));
   statement.created_by = std::string("wisp ") + wisp_version();
   GiveText(format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement), text, capacity,
            needed);
@@ -107,7 +107,7 @@ Status DescribeDevice(const wisp_device* given, char* text, size_t capacity, siz
   if (given == nullptr || needed == nullptr || (text == nullptr && capacity > 0))
     return InvalidArgument("wisp_device_describe: device and needed must not be NULL, nor text with a capacity");
   WISP_ASSIGN_OR_RETURN(const wisp::DeviceOptions options,
-                        wisp::ports::DeviceOptionsOf(*given, wisp::DeviceUse::kInference));
+                        wisp::ports::MakeDeviceOptions(*given, wisp::DeviceUse::kInference));
   WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::OpenDevice(options));
   GiveText(device.description, text, capacity, needed);
   return OkStatus();
@@ -162,7 +162,7 @@ wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, 
 wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text,
                                  size_t capacity, size_t* needed, wisp_error* error) {
   return Guarded(error, [&] {
-    return Statement(ledger_path, nullptr, delta, wisp::ports::NumberOf(format), text, capacity, needed);
+    return Statement(ledger_path, nullptr, delta, wisp::ports::GetNumber(format), text, capacity, needed);
   });
 }
 
@@ -170,7 +170,7 @@ wisp_code wisp_privacy_statement_anchored(const char* ledger_path, const wisp_an
                                           wisp_statement_format format, char* text, size_t capacity, size_t* needed,
                                           wisp_error* error) {
   return Guarded(error, [&] {
-    return Statement(ledger_path, anchor, delta, wisp::ports::NumberOf(format), text, capacity, needed);
+    return Statement(ledger_path, anchor, delta, wisp::ports::GetNumber(format), text, capacity, needed);
   });
 }
 

@@ -136,7 +136,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
   std::string_view Name(int32_t item) const { return wisp_model_item_name(get(), item); }  // empty and valid like Key
   // The best `count` items, or fewer if there are not as many.
   Ranking Recommend(History history, size_t count, const RecommendOptions& how = {}) {
-    const wisp_recommend_options options = OptionsOf(how);
+    const wisp_recommend_options options = MakeOptions(how);
     count = std::min(count, NumItems());
     Ranking best(count + 1);  // one more, so that the pointer is not null for count 0
     internal::Check(wisp_recommend, get(), history.data(), history.size(), &options, best.data(), &count);
@@ -146,7 +146,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
   // Recommend for histories of at least one item each, equal to the bit. Without `threads` no thread is created.
   std::vector<Ranking> RecommendBatch(std::span<const History> histories, size_t count,
                                       const RecommendOptions& how = {}, const wisp_batch_options* threads = nullptr) {
-    const wisp_recommend_options options = OptionsOf(how);
+    const wisp_recommend_options options = MakeOptions(how);
     const size_t n = histories.size();
     count = std::min(count, NumItems());
     std::vector<const int32_t*> items(n + 1);
@@ -165,7 +165,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
     static constexpr int32_t kNone = 0;
     return items.empty() ? &kNone : items.data();
   }
-  static wisp_recommend_options OptionsOf(const RecommendOptions& how) {
+  static wisp_recommend_options MakeOptions(const RecommendOptions& how) {
     wisp_recommend_options options = Init();
     options.excluded = how.excluded.data();
     options.num_excluded = how.excluded.size();
@@ -239,7 +239,7 @@ class Log : public internal::Handle<wisp_log, wisp_log_close> {  // the events o
     internal::Check(wisp_log_append_all, get(), events.data(), events.size());
   }
   // The user's newest items that the model knows, oldest first.
-  std::vector<int32_t> HistoryOf(const Model& model, const std::string& user, size_t most) const {
+  std::vector<int32_t> GetHistory(const Model& model, const std::string& user, size_t most) const {
     std::vector<int32_t> items((most = std::min<size_t>(most, 1 << 24)) + 1);  // never empty: no null pointer
     internal::Check(wisp_log_history, get(), model.get(), internal::Terminated(user), items.data(), &most);
     items.resize(most);

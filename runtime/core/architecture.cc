@@ -234,7 +234,7 @@ struct SpecList {
     const std::vector<ParameterSpec> bases = specs;
     for (const ParameterSpec& base : bases) {
       if (!(MatrixBit(base.role) & a.adapter->matrices)) continue;
-      const AdapterRoles roles = *AdapterRolesOf(base.role);
+      const AdapterRoles roles = *FindAdapterRoles(base.role);
       const std::string name = base.name.substr(0, base.name.rfind('.'));
       block = base.block;
       Add(name + ".adapter_down", roles.down, ParameterShape::kMatrix, a.adapter->rank, base.cols);
@@ -391,7 +391,7 @@ Status Validate(const UniformArchitecture& a) {
   return Validate(static_cast<Architecture>(a));
 }
 
-std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
+std::vector<ParameterSpec> ListParameters(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
   // The largest possible number of parameters. The model has two tables, a norm, a head and two variances. Each block
@@ -422,12 +422,12 @@ std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
 }
 
 std::vector<ParameterSpec> StoredParameters(const Architecture& a) {
-  std::vector<ParameterSpec> parameters = ParametersOf(a);
+  std::vector<ParameterSpec> parameters = ListParameters(a);
   if (a.adapter) std::erase_if(parameters, [](const ParameterSpec& p) { return !p.trained; });
   return parameters;
 }
 
-std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix) {
+std::optional<AdapterRoles> FindAdapterRoles(ParameterRole matrix) {
   using enum ParameterRole;
   switch (MatrixBit(matrix)) {
     case AdapterSpec::kQkv:
@@ -443,7 +443,7 @@ std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix) {
   }
 }
 
-bool IsOfBlock(ParameterRole role) {
+bool IsBlockRole(ParameterRole role) {
   const bool own = role >= ParameterRole::kAttentionNormGain && role <= ParameterRole::kFeedForwardResidualGateBias;
   return own || (role >= ParameterRole::kQkvDown && role <= ParameterRole::kFeedForwardOutUp);
 }

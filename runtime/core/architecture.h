@@ -4,7 +4,7 @@
 //
 //   Architecture a = UniformArchitecture{.num_items = 3416, .max_length = 200};
 //   WISP_RETURN_IF_ERROR(Validate(a));
-//   for (const ParameterSpec& p : ParametersOf(a)) ...
+//   for (const ParameterSpec& p : ListParameters(a)) ...
 #ifndef WISP_RUNTIME_CORE_ARCHITECTURE_H_
 #define WISP_RUNTIME_CORE_ARCHITECTURE_H_
 
@@ -34,7 +34,7 @@ enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2 };
 enum class PositionAlignment : uint8_t { kStart = 0, kEnd = 1 };
 enum class Attend : uint8_t { kCausal = 0, kAll = 1 };
 // kOn: attention logits are corrected for the variance that training noise left in the weights (Ding et al. 2024,
-// section 4). The variances are parameters of the model, but not trained: see ParametersOf.
+// section 4). The variances are parameters of the model, but not trained: see ListParameters.
 enum class ReAttention : uint8_t { kOff = 0, kOn = 1 };
 // kNextItem: after each position, a score for every item. kClasses: a score for every class, once for the sequence.
 // kEmbedding: no scores; the pooled state is the result.
@@ -206,7 +206,7 @@ bool StandsBeside(const Architecture& adapted, const Architecture& base);
 // The encoder with a classes head. That head pools as the encoder's head does.
 Architecture WithClasses(Architecture architecture, uint32_t num_classes);
 
-// Refuses the first field that is out of range, with a message. Cannot overflow; call it before ParametersOf. The
+// Refuses the first field that is out of range, with a message. Cannot overflow; call it before ListParameters. The
 // overload for UniformArchitecture also refuses what the conversion would lose, such as a width that the heads do not
 // divide.
 [[gnu::cold]] Status Validate(const Architecture& architecture);
@@ -258,7 +258,7 @@ enum class ParameterRole : uint8_t {
 };
 
 // True if every block has a parameter of this role. Adapters count.
-bool IsOfBlock(ParameterRole role);
+bool IsBlockRole(ParameterRole role);
 
 // Floats that a tensor occupies in a flat buffer. Every tensor starts on 64 bytes: a cache line, an AVX-512 register.
 inline size_t AlignedSize(size_t num_floats) { return (num_floats + 15) / 16 * 16; }
@@ -280,7 +280,7 @@ struct ParameterSpec {
 // Lists all parameters in the order of the forward pass. Names are stable: model files use them. A classes head has a
 // pooler [D, D], if there is one, and a matrix [num_classes, D]. With Re-Attention the two variances come last; they
 // are >= 0 and not trained. The item table's own entry in kParameterVariance is unused.
-std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
+std::vector<ParameterSpec> ListParameters(const Architecture& architecture);
 
 // Lists the parameters that a model file stores. With an adapter these are the adapter's and its head's; otherwise all.
 std::vector<ParameterSpec> StoredParameters(const Architecture& architecture);
@@ -295,7 +295,7 @@ size_t RequireParameter(const std::vector<ParameterSpec>& parameters, ParameterR
 struct AdapterRoles {
   ParameterRole down, up;
 };
-std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix);
+std::optional<AdapterRoles> FindAdapterRoles(ParameterRole matrix);
 
 // Index of the output table of a next-item head; nullopt for other heads.
 std::optional<size_t> FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);

@@ -72,9 +72,9 @@ template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
-  explicit AlignedArray(size_t size, const kernels::Memory& memory = {}) : arena_(PlanOf(size), memory), size_(size) {}
+  explicit AlignedArray(size_t size, const kernels::Memory& memory = {}) : arena_(GetPlan(size), memory), size_(size) {}
   // Bytes that an array of `size` allocates; the member without an argument is about this array.
-  static size_t AllocatedBytes(size_t size) { return PlanOf(size).allocated_bytes(); }
+  static size_t AllocatedBytes(size_t size) { return GetPlan(size).allocated_bytes(); }
   size_t allocated_bytes() const { return AllocatedBytes(size_); }
 
   T* data() const { return arena_[Slot<T>{0}]; }
@@ -82,7 +82,7 @@ class AlignedArray {
   T& operator[](size_t i) const { return data()[i]; }
 
  private:
-  static ArenaPlan PlanOf(size_t size) {
+  static ArenaPlan GetPlan(size_t size) {
     ArenaPlan plan;
     plan.Reserve<T>(size);
     return plan;

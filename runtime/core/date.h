@@ -9,7 +9,7 @@
 
 namespace wisp {
 
-inline constexpr int64_t kSecondsOfDay = 86400;
+inline constexpr int64_t kSecondsPerDay = 86400;
 
 namespace date_parts {
 

@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-Result<kernels::Arithmetic> ArithmeticOf(const DeviceOptions& o) {
+Result<kernels::Arithmetic> ChooseArithmetic(const DeviceOptions& o) {
   using kernels::Arithmetic;
   constexpr struct {
     const char* name;
@@ -39,7 +39,7 @@ Result<OpenedDevice> OpenProcessor(kernels::Arithmetic arithmetic) {
 
 namespace {
 
-const char* MemoryOf(const kernels::DeviceFacts& facts) {
+const char* CountMemory(const kernels::DeviceFacts& facts) {
   if (!facts.shares_memory) return ")";
   return facts.is_managed ? ", managed memory, shared with the processor)" : ", memory shared with the processor)";
 }
@@ -47,13 +47,13 @@ const char* MemoryOf(const kernels::DeviceFacts& facts) {
 std::string Describe(const std::string& name, const kernels::DeviceFacts& facts) {
   constexpr uint64_t kMegabyte = 1'000'000;
   return name + " (" + facts.name + ", " + std::to_string(facts.free_bytes / kMegabyte) + " of " +
-         std::to_string(facts.total_bytes / kMegabyte) + " MB free" + MemoryOf(facts);
+         std::to_string(facts.total_bytes / kMegabyte) + " MB free" + CountMemory(facts);
 }
 
 }  // namespace
 
 Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
-  WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ArithmeticOf(o));
+  WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ChooseArithmetic(o));
   if (o.name == "cpu") return OpenProcessor(arithmetic);
   const kernels::OpenedModule opened = kernels::OpenModule({.name = o.name, .file = o.module});
   if (opened.is_wrong) return InvalidArgument("the device ", o.name, " cannot be opened: ", opened.why);
@@ -67,7 +67,7 @@ Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
 #else
 
 Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
-  WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ArithmeticOf(o));
+  WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ChooseArithmetic(o));
   if (o.name == "cpu") return OpenProcessor(arithmetic);
   return Unsupported("there is no device ", o.name, ": this build has none but the processor");
 }

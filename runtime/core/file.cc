@@ -97,7 +97,7 @@ bool IsHeld(const std::string& path) {
 }
 
 // The file's name without its folder.
-std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string GetName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // Identifies a file: by device and inode number if it exists, otherwise by those of its folder and by its name.
 struct FileIdentity {
@@ -116,7 +116,7 @@ std::string Resolved(std::string path) {
     const ssize_t length = readlink(path.c_str(), target, sizeof target);
     if (length <= 0) break;
     const std::string to(target, static_cast<size_t>(length));
-    path = to.front() == '/' ? to : FolderOf(path) + "/" + to;
+    path = to.front() == '/' ? to : GetFolder(path) + "/" + to;
   }
   char* const real = realpath(path.c_str(), nullptr);
   if (real != nullptr) path = real;
@@ -124,12 +124,12 @@ std::string Resolved(std::string path) {
   return path;
 }
 
-std::optional<FileIdentity> IdentityOf(const std::string& given) {
+std::optional<FileIdentity> FindIdentity(const std::string& given) {
   const std::string path = Resolved(given);
   struct stat info;
   if (stat(path.c_str(), &info) == 0) return FileIdentity{info.st_dev, info.st_ino, ""};
-  if (stat(FolderOf(path).c_str(), &info) != 0) return std::nullopt;
-  return FileIdentity{info.st_dev, info.st_ino, NameOf(path)};
+  if (stat(GetFolder(path).c_str(), &info) != 0) return std::nullopt;
+  return FileIdentity{info.st_dev, info.st_ino, GetName(path)};
 }
 
 // True for the names of our own temporary files. A user's "m.wisp.tmp-2026-11-27" is not one.
@@ -145,21 +145,21 @@ bool IsTemporary(const std::string& path, std::string_view numbers) {
 // Calls `use` with the path of each temporary file beside `path` that belongs to `path`.
 template <class Use>
 void ForEachTemporary(const std::string& path, const Use& use) {
-  const std::string prefix = NameOf(path) + ".tmp-";
-  DIR* listing = opendir(FolderOf(path).c_str());
+  const std::string prefix = GetName(path) + ".tmp-";
+  DIR* listing = opendir(GetFolder(path).c_str());
   if (listing == nullptr) return;
   while (const dirent* entry = readdir(listing)) {
     const std::string name = entry->d_name;
     if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
     if (!IsTemporary(path, std::string_view(name).substr(prefix.size()))) continue;
-    use(path.substr(0, path.size() - NameOf(path).size()) + name);
+    use(path.substr(0, path.size() - GetName(path).size()) + name);
   }
   closedir(listing);
 }
 
 }  // namespace
 
-std::string FolderOf(const std::string& path) {
+std::string GetFolder(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
@@ -167,7 +167,7 @@ std::string FolderOf(const std::string& path) {
 
 std::string TemporaryName(const std::string& path, uint64_t process, uint64_t number) {
   const std::string end = ".tmp-" + std::to_string(process) + "-" + std::to_string(number);
-  const std::string name = NameOf(path) + end;
+  const std::string name = GetName(path) + end;
   return path + end + "-" + ToHex(Hash64(std::as_bytes(std::span(name))));
 }
 
@@ -337,7 +337,7 @@ Status FileReplacement::Commit() {
   // Closing the file releases the lock. Close it only now, so that nobody removes the temporary file as abandoned.
   const int closed = close(std::exchange(fd_, -1));
   if (closed != 0 && errno != EINTR) return Error("the file was replaced, but closing it failed");
-  const int folder = OpenRetrying(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY);
+  const int folder = OpenRetrying(GetFolder(path_).c_str(), O_RDONLY | O_DIRECTORY);
   if (folder < 0) return Error("the file was replaced, but its folder cannot be opened to be synced");
   // Some file systems cannot sync folders and answer EINVAL. No stronger promise is possible on them.
   const bool failed = SyncToDisk(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
@@ -362,16 +362,16 @@ Status MakePrivate(const std::string& path) {
 Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path).status(); }
 
 Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others) {
-  const auto identity = IdentityOf(output.path);
+  const auto identity = FindIdentity(output.path);
   if (output.path.empty() || !identity) return OkStatus();
   for (const NamedFile& other : others) {
     if (other.path.empty()) continue;
-    if (identity == IdentityOf(other.path))
+    if (identity == FindIdentity(other.path))
       return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path,
                              ": it would be replaced; name another one");
     const std::string database = Resolved(other.path);  // SQLite derives the names of its files from this path
     for (const std::string_view end : kBesideDatabase) {
-      if (identity != IdentityOf(database + std::string(end))) continue;
+      if (identity != FindIdentity(database + std::string(end))) continue;
       return InvalidArgument(output.name, " is ", output.path, ", where SQLite keeps changes of ", other.name,
                              ": name another file");
     }

@@ -22,7 +22,7 @@
 namespace wisp {
 
 // The folder of `path`; "." if `path` names none. Does not access the file system.
-std::string FolderOf(const std::string& path);
+std::string GetFolder(const std::string& path);
 
 // A regular file, mapped for reading and unmapped by the destructor. The start is page-aligned. If another program
 // shortens the mapped file in place, access raises SIGBUS. FileReplacement never does that: a mapping of the old file

@@ -18,8 +18,8 @@ ServedList::Chosen ServedList::Choose(std::span<const float> scores, std::span<c
   return {count, top.all_finite()};
 }
 
-std::optional<size_t> ServedList::PositionOf(int32_t target, std::span<const float> scores,
-                                             std::span<const int32_t> history, const RecommendOptions& options) {
+std::optional<size_t> ServedList::FindPosition(int32_t target, std::span<const float> scores,
+                                               std::span<const int32_t> history, const RecommendOptions& options) {
   room_.resize(std::min(options.count, scores.size()));
   const Chosen chosen = Choose(scores, history, options, room_);
   if (!chosen.all_finite) return std::nullopt;

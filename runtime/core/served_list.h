@@ -152,15 +152,15 @@ class ServedList {
 
   // The position of `target`, from 0, in the list of options.count items. nullopt if it is not shown: its score is too
   // low, it may not be offered, or no list is served.
-  std::optional<size_t> PositionOf(int32_t target, std::span<const float> scores, std::span<const int32_t> history,
-                                   const RecommendOptions& options = {});
+  std::optional<size_t> FindPosition(int32_t target, std::span<const float> scores, std::span<const int32_t> history,
+                                     const RecommendOptions& options = {});
 
   size_t bytes() const { return taken_.capacity() + room_.capacity() * sizeof(Recommendation); }
 
  private:
   ModelLists model_;
   std::vector<uint8_t> taken_;
-  std::vector<Recommendation> room_;  // memory for PositionOf
+  std::vector<Recommendation> room_;  // memory for FindPosition
 };
 
 }  // namespace wisp

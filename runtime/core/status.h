@@ -121,7 +121,7 @@ class Part {
 };
 
 // Not inlined: there are many messages, and each would repeat the code that joins its pieces.
-[[gnu::noinline]] inline Status ErrorOf(StatusCode code, const Part* parts, size_t count) {
+[[gnu::noinline]] inline Status JoinError(StatusCode code, const Part* parts, size_t count) {
   std::string sentence;
   for (size_t i = 0; i < count; ++i) parts[i].AppendTo(sentence);
   return {code, std::move(sentence)};
@@ -130,7 +130,7 @@ class Part {
 template <StatusCode kCode, typename... Parts>
 Status MakeError(const Parts&... given) {
   const Part parts[] = {given...};
-  return ErrorOf(kCode, parts, sizeof...(given));
+  return JoinError(kCode, parts, sizeof...(given));
 }
 
 // InvalidArgument(path, ": has ", count, " rows, allowed are 2 and above")

@@ -20,7 +20,7 @@ struct StoredTensor {
   kernels::PanelMatrix panels = {};
 };
 
-inline std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTensor& tensor) {
+inline std::span<const std::byte> GetBytes(const ParameterSpec& p, const StoredTensor& tensor) {
   if (tensor.panels.data != nullptr)
     return {tensor.panels.data, kernels::PanelMatrixBytes(tensor.panels.bits, p.rows, p.cols)};
   if (tensor.halves != nullptr) return std::as_bytes(std::span(tensor.halves, p.size()));

@@ -40,7 +40,7 @@ Team::Team(size_t size, Executor executor)
 
 Team::~Team() {
   if (origin_.IsForked()) {
-    LeaveBehind(threads_, mutex_, start_, done_);
+    AbandonThreads(threads_, mutex_, start_, done_);
     return;
   }
   stop_ = true;

@@ -24,7 +24,7 @@ Workers::Workers(size_t size, Executor executor) : size_(std::max<size_t>(1, siz
 
 Workers::~Workers() {
   if (origin_.IsForked()) {
-    LeaveBehind(threads_, mutex_, start_, done_);
+    AbandonThreads(threads_, mutex_, start_, done_);
     return;
   }
   {
@@ -92,8 +92,8 @@ void Workers::Loop(size_t worker) {
 }
 
 // Constructs each object again in place, without running its destructor.
-void LeaveBehind(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
-                 std::condition_variable& done) {
+void AbandonThreads(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
+                    std::condition_variable& done) {
   for (std::thread& thread : threads) std::construct_at(&thread);
   std::construct_at(&mutex);
   std::construct_at(&start);

@@ -71,8 +71,8 @@ class Workers {
 
 // For a team's destructor in a forked process. It abandons the threads, which do not exist there, and the objects that
 // they wait for. Joining them, or destroying a condition variable that they wait for, would never return.
-void LeaveBehind(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
-                 std::condition_variable& done);
+void AbandonThreads(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
+                    std::condition_variable& done);
 
 // min(4, processors). More threads gain little on phones and take cores from the app.
 size_t DefaultThreads();

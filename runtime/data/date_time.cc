@@ -8,7 +8,7 @@
 namespace wisp::data {
 namespace {
 
-constexpr int64_t kSecondsOfDay = 86400;
+constexpr int64_t kSecondsPerDay = 86400;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -51,7 +51,7 @@ class Scanner {
 
 bool IsLeap(int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
 
-int64_t DaysOf(int64_t year, int64_t month) {
+int64_t DaysInMonth(int64_t year, int64_t month) {
   constexpr int64_t kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   return month == 2 && IsLeap(year) ? 29 : kDays[month - 1];
 }
@@ -69,7 +69,7 @@ bool ReadDay(Scanner& scan, bool& separated, int64_t& days) {
   if (!scan.Digits(4, year)) return false;
   separated = scan.Take('-');
   if (!scan.Digits(2, month) || (separated && !scan.Take('-')) || !scan.Digits(2, day)) return false;
-  if (year < 1 || month < 1 || month > 12 || day < 1 || day > DaysOf(year, month)) return false;
+  if (year < 1 || month < 1 || month > 12 || day < 1 || day > DaysInMonth(year, month)) return false;
   days = DaysSince1970(year, month, day);
   return true;
 }
@@ -118,7 +118,7 @@ bool ParseDate(std::string_view text, uint32_t per_second, int64_t& time) {
   }
   // Years up to 9999 with 1e9 units a second do not fit into 64 bits; years up to 2223 do.
   int64_t whole = 0;
-  if (__builtin_mul_overflow(days * kSecondsOfDay + seconds - east, int64_t{per_second}, &whole)) return false;
+  if (__builtin_mul_overflow(days * kSecondsPerDay + seconds - east, int64_t{per_second}, &whole)) return false;
   return !__builtin_add_overflow(whole, billionths * int64_t{per_second} / 1'000'000'000, &time);
 }
 

@@ -16,7 +16,7 @@ Status AddRow(const Records& records, size_t width, const Columns& columns, cons
     return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) +
                                              "; allowed are " + std::to_string(width) + ", as in the header");
   }
-  builder.RowOf(fields[columns.user]);
+  builder.SetRowUser(fields[columns.user]);
   auto time = static_cast<int64_t>(records.line());
   if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], options.units.times_per_second, time)) {
     return BadTime(builder, records.line(), fields[*columns.time]);
@@ -48,9 +48,9 @@ std::string OtherSeparator(std::string_view header, char separator) {
 }
 
 // `name_of` returns a column's name from a field of the header, or an error.
-template <class NameOf>
+template <class GetName>
 Status ReadTable(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder,
-                 NameOf&& name_of) {
+                 GetName&& name_of) {
   Records records(builder.name(), text, separator, builder.private_run());
   if (!records.Next() || !records.fault().ok()) {
     WISP_RETURN_IF_ERROR(records.status());

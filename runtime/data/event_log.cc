@@ -51,7 +51,8 @@ Status EventLog::Error(const char* doing) const {
   WISP_RETURN_IF_ERROR(sqlite::Explain("event log '" + path_ + "'", path_, database_));
   const int code = sqlite3_errcode(database_);
   if (code == SQLITE_INTERRUPT) return InvalidData("event log '", path_, "': ", kTooMuchWork);
-  const std::string sentence = OneLine("event log '" + path_ + "': " + doing + ": " + sqlite::WhyFailed(database_));
+  const std::string sentence =
+      OneLine("event log '" + path_ + "': " + doing + ": " + sqlite::GetFailureReason(database_));
   return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence)
                                                                                  : IoError(sentence);
 }
@@ -66,10 +67,10 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot be opened to write"));
   // Overwrites what was erased while somebody was reading. It does not wait, because no caller was told that this is
   // done.
-  if (sqlite::SizeOf(path + "-wal") > 0) {
+  if (sqlite::ReadFileSize(path + "-wal") > 0) {
     sqlite3_busy_timeout(log.database_, 0);
     WISP_RETURN_IF_ERROR(log.EmptyWriteAheadLog().status());
-    Distrust(log.database_);
+    RestrictDatabase(log.database_);
   }
   return log;
 }
@@ -78,7 +79,7 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
   WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READONLY));
   WorkLimit work(log.database_);
-  const auto type = TypeOf(log.database_, "events");
+  const auto type = GetType(log.database_, "events");
   if (!type) return log.Error("cannot read");
   if (type->empty())
     return InvalidData("event log '", path,
@@ -94,7 +95,7 @@ Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
       (flags & SQLITE_OPEN_READONLY) != 0 ? sqlite::OpenToRead(path, &database) : sqlite::Open(path, flags, &database);
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
-  Distrust(database);
+  RestrictDatabase(database);
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal("event log '" + path + "'", database));
   AddEventFunctions(database);
   WorkLimit work(database);
@@ -111,7 +112,7 @@ Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
 
 Status EventLog::CheckTable() const {
   const std::string log = "event log '" + path_ + "': ";
-  const auto type = TypeOf(database_, "events");
+  const auto type = GetType(database_, "events");
   if (!type) return Error("cannot read");
   if (type->empty()) return OkStatus();
   if (*type != "table") {

@@ -80,13 +80,13 @@ Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
     uint64_t seen = 0;
     int code;
     while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
-      if (const std::string_view key = TextOf(select.get(), 0); key != user) user = key, seen = 0;
+      if (const std::string_view key = GetText(select.get(), 0); key != user) user = key, seen = 0;
       if (++seen == o.newest_per_user) first_kept.emplace_back(user, sqlite3_column_int64(select.get(), 1));
     }
     if (code != SQLITE_DONE) return Error(kForgetting);
   }
   const SqliteStatement remove = Prepare(
-      database_, (std::string("DELETE FROM events WHERE ") + kOfUser + " AND wisp_time(time, ?4) < ?3").c_str());
+      database_, (std::string("DELETE FROM events WHERE ") + kUserCondition + " AND wisp_time(time, ?4) < ?3").c_str());
   if (remove == nullptr) return Error(kForgetting);
   uint64_t gone = 0;
   for (const auto& [user, time] : first_kept) {
@@ -127,7 +127,7 @@ Result<uint64_t> EventLog::DeleteEvents(const PruneOptions& o) {
   work.AllowForSize(kSessionPasses);
   const uint32_t second = o.units.times_per_second;
   if (o.units.unit == RecordUnit::kSession) return DeleteSessions(o, work);
-  if (o.units.unit == RecordUnit::kDay) return DeleteBefore(*o.before - *o.before % (second * kSecondsOfDay), second);
+  if (o.units.unit == RecordUnit::kDay) return DeleteBefore(*o.before - *o.before % (second * kSecondsPerDay), second);
   uint64_t gone = 0;
   if (o.before) {
     WISP_ASSIGN_OR_RETURN(gone, DeleteBefore(*o.before, second));
@@ -253,16 +253,16 @@ Result<std::vector<Event>> EventLog::Events(const std::string& user, uint32_t pe
   WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
-  const SqliteStatement select =
-      PrepareInOrder(database_, std::string("SELECT wisp_key(item), wisp_time(time, ?3) FROM events WHERE ") + kOfUser +
-                                    " AND wisp_key(item) IS NOT NULL AND wisp_time(time, ?3) IS NOT NULL");
+  const SqliteStatement select = PrepareInOrder(
+      database_, std::string("SELECT wisp_key(item), wisp_time(time, ?3) FROM events WHERE ") + kUserCondition +
+                     " AND wisp_key(item) IS NOT NULL AND wisp_time(time, ?3) IS NOT NULL");
   if (select == nullptr) return Error("cannot read");
   BindUser(select.get(), user);
   sqlite3_bind_int64(select.get(), 3, per_second);
   std::vector<Event> events;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
-    events.push_back({user, std::string(TextOf(select.get(), 0)), sqlite3_column_int64(select.get(), 1)});
+    events.push_back({user, std::string(GetText(select.get(), 0)), sqlite3_column_int64(select.get(), 1)});
   if (code != SQLITE_DONE) return Error("cannot read");
   std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   return events;
@@ -283,7 +283,7 @@ Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t li
   std::vector<LogUser> users;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
-    LogUser user{.user = std::string(TextOf(select.get(), 0)),
+    LogUser user{.user = std::string(GetText(select.get(), 0)),
                  .events = static_cast<uint64_t>(sqlite3_column_int64(select.get(), 1))};
     if (sqlite3_column_type(select.get(), 2) != SQLITE_NULL) user.newest = sqlite3_column_int64(select.get(), 2);
     users.push_back(std::move(user));

@@ -157,7 +157,7 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
 
 // The format by a file's name: .csv and .tsv always have a header. A private run goes by the name alone, because the
 // first line may be a record, and would decide how all others are read.
-Result<LabelledFormat> FormatOf(const std::string& name, const LabelledOptions& options) {
+Result<LabelledFormat> ChooseFormat(const std::string& name, const LabelledOptions& options) {
   if (options.format != LabelledFormat::kAuto) return options.format;
   if (name.ends_with(".csv")) return LabelledFormat::kCsv;
   if (name.ends_with(".tsv")) return LabelledFormat::kTsv;
@@ -182,7 +182,7 @@ bool NumbersArePlaces(std::span<const std::string> classes) {
 }
 
 // The class of a label: by name or, if no class is called by another class's number, by its own number.
-std::optional<int32_t> ClassOf(std::string_view label, std::span<const std::string> classes) {
+std::optional<int32_t> MatchClass(std::string_view label, std::span<const std::string> classes) {
   const auto named = std::find(classes.begin(), classes.end(), label);
   if (named != classes.end()) return static_cast<int32_t>(named - classes.begin());
   if (!NumbersArePlaces(classes)) return std::nullopt;
@@ -216,7 +216,7 @@ Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
 
 Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options) {
   Collector collector(name, options);
-  WISP_ASSIGN_OR_RETURN(const LabelledFormat format, FormatOf(name, options));
+  WISP_ASSIGN_OR_RETURN(const LabelledFormat format, ChooseFormat(name, options));
   WISP_RETURN_IF_ERROR(format == LabelledFormat::kCsv ? ReadCsv(name, text, options.drop_bad, collector)
                                                       : ReadTabbed(name, text, format, options, collector));
   LabelledTexts texts = collector.Take();
@@ -273,7 +273,7 @@ Result<std::vector<std::string>> ReadTokens(const std::string& path) {
   return tokens;
 }
 
-std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters, bool drop_bad) {
+std::vector<std::string> GetTokens(const LabelledTexts& texts, LetterCase letters, bool drop_bad) {
   KeyTable seen;
   std::string buffer;
   for (const std::string& text : texts.texts) {
@@ -318,7 +318,7 @@ Result<LabelledSequences> EncodeWith(const LabelledTexts& texts, const Tokenise&
                                      const EncodeOptions& options) {
   LabelledSequences out{.num_dropped = texts.num_dropped, .first_dropped = texts.first_dropped};
   const auto add = [&](size_t i) -> Status {
-    const auto label = ClassOf(texts.labels[i], options.classes);
+    const auto label = MatchClass(texts.labels[i], options.classes);
     if (!label) return NoClass(texts, i, options.classes);
     const Result<Tokenised> tokenised = tokenise(texts.texts[i], out.tokens);
     if (!tokenised.ok()) return ErrorAt(texts.name, texts.lines[i], tokenised.status().message());
@@ -335,7 +335,7 @@ Result<LabelledSequences> EncodeWith(const LabelledTexts& texts, const Tokenise&
     out.tokens.resize(out.begin.back());
     if (out.num_dropped++ == 0) out.first_dropped = fault.message();
   }
-  if (IsOfAnotherForm(out.num_dropped, out.size()))
+  if (HasAnotherForm(out.num_dropped, out.size()))
     return AnotherForm(texts.name, out.num_dropped, out.size(), "texts", out.first_dropped);
   return out;
 }

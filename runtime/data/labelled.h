@@ -5,7 +5,7 @@
 //           field
 //   CSV     the same with RFC 4180 quotes
 //
-// None of this is private. A vocabulary must be public, or it reveals which words the records contain: TokensOf is for
+// None of this is private. A vocabulary must be public, or it reveals which words the records contain: GetTokens is for
 // data whose set of tokens is declared public. It sorts them, so that the result reveals no more than the set (not the
 // order of arrival, and no counts). Labels are looked up in classes that the caller names; nothing here collects them.
 //
@@ -37,7 +37,7 @@ struct LabelledOptions {
   std::string text_column, label_column;  // empty: "sentence" or "text", and "label"
   // For private training, where a refusal would reveal something about a record: a malformed record is left out and
   // counted, and a file without records is not an error. If most records are malformed, and there are many, Encode
-  // refuses the file as being in another form (IsOfAnotherForm in lines.h). Each line of CSV is then a record of its
+  // refuses the file as being in another form (HasAnotherForm in lines.h). Each line of CSV is then a record of its
   // own, so that a quote never swallows another record. Errors in the header stay errors.
   bool drop_bad = false;
 };
@@ -84,7 +84,7 @@ Result<std::vector<std::string>> ReadTokens(const std::string& path);
 // The set of tokens that occur, sorted by their bytes, behind the two special ones. FOR PUBLIC SETS OF TOKENS ONLY.
 // `drop_bad` leaves out tokens that no vocabulary can hold, such as bytes that are not UTF-8; otherwise the vocabulary
 // refuses them.
-std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters, bool drop_bad = false);
+std::vector<std::string> GetTokens(const LabelledTexts& texts, LetterCase letters, bool drop_bad = false);
 
 // Appends kFirstToken and the text's tokens (separated by ASCII blanks), at most max_length in all.
 void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length,

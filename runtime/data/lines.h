@@ -65,8 +65,8 @@ inline std::string TooLong(size_t bytes) {
 // more than can. Each text is a record of its own and counts once. So a single record changes the result only if
 // exactly half can be read, or if it reaches the smallest number. Logs of events count users instead
 // (SequenceBuilder::CheckForm).
-inline constexpr uint64_t kFewestOfAForm = 100;
-inline bool IsOfAnotherForm(uint64_t bad, uint64_t read) { return bad >= kFewestOfAForm && bad > read; }
+inline constexpr uint64_t kMinTextsOfAForm = 100;
+inline bool HasAnotherForm(uint64_t bad, uint64_t read) { return bad >= kMinTextsOfAForm && bad > read; }
 
 // The error about such a file; `rows` names what was counted. It is reported before anything is charged, to the device
 // alone.

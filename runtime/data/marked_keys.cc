@@ -17,7 +17,7 @@ std::string MarkedKeys::Warning() const {
          "': the same letters written as one character are another key; write all in one form of Unicode (NFC)";
 }
 
-std::string WhyNotThatKey(std::string_view key) {
+std::string SuggestMarkedKey(std::string_view key) {
   return HasMark(key) ? "; it has an accent as a character of its own, and the same letters written as one character "
                         "are another key (NFC)"
                       : "";

@@ -28,7 +28,7 @@ struct MarkedKeys {
 };
 
 // A continuation of a sentence about an unknown key: says why it may be another key, or is empty.
-std::string WhyNotThatKey(std::string_view key);
+std::string SuggestMarkedKey(std::string_view key);
 
 }  // namespace wisp::data
 

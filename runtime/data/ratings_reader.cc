@@ -21,7 +21,7 @@ Status AddLine(std::string_view line, uint64_t number, const ReadOptions& option
     return builder.Error(number, std::to_string(count) + " fields between '::', " + Shown(line) +
                                      "; allowed is user::item::rating::timestamp");
   }
-  builder.RowOf(fields[0]);
+  builder.SetRowUser(fields[0]);
   double rating;
   const char* end = fields[2].data() + fields[2].size();
   if (const auto parsed = ReadDecimal(fields[2].data(), end, rating); parsed.ec != std::errc() || parsed.ptr != end) {

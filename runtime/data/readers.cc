@@ -30,7 +30,7 @@ bool EndsWith(std::string_view path, std::string_view end) {
                     [](char a, char b) { return a == AsciiLower(b); });
 }
 
-size_t CountOf(std::string_view text, std::string_view part) {
+size_t GetCount(std::string_view text, std::string_view part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
   return count;
@@ -42,7 +42,7 @@ Format GuessByText(std::string_view text) {
   if (!lines.Next()) return Format::kUserItem;
   const std::string_view line = lines.line();
   if (line.find_first_of(" \t") == std::string_view::npos)
-    return CountOf(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
+    return GetCount(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
   return line.find(":token\t") != std::string_view::npos ? Format::kInter : Format::kUserItem;
 }
 
@@ -80,7 +80,7 @@ Status FillFromDatabase(const std::string& path, const ReadOptions& options, std
 
 Status FillFromFile(const std::string& path, Format format, const ReadOptions& options,
                     std::optional<SequenceBuilder>& builder) {
-  if (format == Format::kAuto) format = FormatOfName(path);
+  if (format == Format::kAuto) format = FormatFromName(path);
   if (format == Format::kAuto && options.private_run) {
     // The first row must not decide how all others are read.
     if (EndsWith(path, ".dat")) format = Format::kRatingsDat;
@@ -117,7 +117,7 @@ Result<Value> WithinMemory(const std::string& path, const std::function<Result<V
 
 }  // namespace
 
-Format FormatOfName(std::string_view path) {
+Format FormatFromName(std::string_view path) {
   if (EndsWith(path, ".db") || EndsWith(path, ".sqlite") || EndsWith(path, ".sqlite3")) return Format::kSqlite;
   if (EndsWith(path, ".csv")) return Format::kCsv;
   if (EndsWith(path, ".tsv")) return Format::kTsv;

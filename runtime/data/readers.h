@@ -31,7 +31,7 @@ Result<Format> ParseFormat(std::string_view name);
 
 // The format that a name's ending implies (.db .sqlite .sqlite3 .csv .tsv .inter, in capitals too); kAuto for other
 // endings.
-Format FormatOfName(std::string_view path);
+Format FormatFromName(std::string_view path);
 
 // kAuto goes by the name (.db .sqlite .sqlite3 .csv .tsv .inter), then by the first bytes (SQLite; a first line of
 // four fields between "::"; a first line with "name:token" between tabs); anything else is "user item".

@@ -238,7 +238,7 @@ Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory
 void SequenceBuilder::SplitByDay(const Units& units) {
   uint32_t user = 0;
   for (Added& e : events_) {
-    const int64_t day = e.time / units.times_per_second / kSecondsOfDay;
+    const int64_t day = e.time / units.times_per_second / kSecondsPerDay;
     if (user_of_.empty() || e.user != user || day != begins_.back()) user_of_.push_back(e.user), begins_.push_back(day);
     user = e.user;
     e.user = static_cast<uint32_t>(user_of_.size() - 1);

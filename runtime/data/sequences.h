@@ -82,7 +82,7 @@ struct Sequences {
 
   size_t num_users() const { return offsets.size() - 1; }
   size_t num_items() const { return item_keys.size(); }
-  std::span<const int64_t> TimesOf(size_t user) const {
+  std::span<const int64_t> GetTimes(size_t user) const {
     return times.empty() ? std::span<const int64_t>()
                          : std::span<const int64_t>(times).subspan(offsets[user], offsets[user + 1] - offsets[user]);
   }
@@ -191,7 +191,7 @@ class SequenceBuilder {
 
   // Called first for a row in which the field of the user can be told, however bad that field and the rest of the row
   // are. Must stay valid until TakeRow.
-  void RowOf(std::string_view user) { row_user_ = user; }
+  void SetRowUser(std::string_view user) { row_user_ = user; }
   // `line` is the event's place in the file. The keys must have no KeyFault. kUnsupported beyond kMaxEvents.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
   // Adds an event whose item is invalid, and returns that error. In a private run it still counts when sessions are

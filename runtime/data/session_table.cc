@@ -35,7 +35,7 @@ enum class Tables { kNone, kOurs, kOthers };
 constexpr const char* kTables[] = {"wisp_ledgers", "wisp_readings", "wisp_sessions"};
 
 // nullopt on errors.
-std::optional<Tables> TablesOf(sqlite3* database) {
+std::optional<Tables> ReadTables(sqlite3* database) {
   const auto made = Names(database,
                           "SELECT coalesce(sql, '') FROM sqlite_master WHERE lower(tbl_name) IN ('wisp_ledgers', "
                           "'wisp_readings', 'wisp_sessions') OR lower(name) IN ('wisp_ledgers', 'wisp_readings', "
@@ -76,9 +76,9 @@ std::optional<std::vector<Reading>> Readings(sqlite3* database) {
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
     readings.push_back({.id = sqlite3_column_int64(select.get(), 0),
-                        .source = {.table = std::string(TextOf(select.get(), 1)),
-                                   .user = std::string(TextOf(select.get(), 2)),
-                                   .time = std::string(TextOf(select.get(), 3)),
+                        .source = {.table = std::string(GetText(select.get(), 1)),
+                                   .user = std::string(GetText(select.get(), 2)),
+                                   .time = std::string(GetText(select.get(), 3)),
                                    .gap = sqlite3_column_int64(select.get(), 4),
                                    .times_per_second = static_cast<uint32_t>(sqlite3_column_int64(select.get(), 5))}});
   }
@@ -87,8 +87,8 @@ std::optional<std::vector<Reading>> Readings(sqlite3* database) {
 
 // Selects users and times of the existing events. "" if the table is gone or has other columns now: SQLite would take
 // an unknown column's name for a text.
-std::string EventsOf(sqlite3* database, const SessionSource& source) {
-  const auto type = TypeOf(database, source.table);
+std::string SelectEvents(sqlite3* database, const SessionSource& source) {
+  const auto type = GetType(database, source.table);
   const auto columns = Names(database, "SELECT name FROM pragma_table_info(?)", source.table);
   const auto has = [&](const std::string& name) {
     return columns && std::find(columns->begin(), columns->end(), name) != columns->end();
@@ -100,7 +100,7 @@ std::string EventsOf(sqlite3* database, const SessionSource& source) {
 
 // Computes the set of existing events once. NOT IN would compare each row with all events.
 std::optional<int64_t> ForgetWithoutEvents(sqlite3* database, const Reading& reading) {
-  const std::string events = EventsOf(database, reading.source);
+  const std::string events = SelectEvents(database, reading.source);
   if (events.empty()) {  // what was read is unknown now, and no ledger accepts it any more
     const bool gone =
         Forget(database, reading.id) && RunWith(database, "DELETE FROM wisp_readings WHERE id = ?", reading.id);
@@ -120,15 +120,15 @@ std::optional<int64_t> ForgetWithoutEvents(sqlite3* database, const Reading& rea
 }  // namespace
 
 std::optional<std::vector<std::string>> SessionTables(sqlite3* database) {
-  const auto tables = TablesOf(database);
+  const auto tables = ReadTables(database);
   if (!tables) return std::nullopt;
   return *tables == Tables::kOurs ? std::vector<std::string>(std::begin(kTables), std::end(kTables))
                                   : std::vector<std::string>();
 }
 
-Status CannotRemember(const std::string& path, sqlite3* database) {
+Status LogWriteError(const std::string& path, sqlite3* database) {
   const std::string said =
-      sqlite3_db_readonly(database, nullptr) == 1 ? "the file is read-only" : sqlite::WhyFailed(database);
+      sqlite3_db_readonly(database, nullptr) == 1 ? "the file is read-only" : sqlite::GetFailureReason(database);
   if (sqlite3_errcode(database) == SQLITE_INTERRUPT) return InvalidData(path, ": ", kTooMuchWork);
   WISP_RETURN_IF_ERROR(sqlite::Explain(path, path, database));
   return IoError(OneLine(path +
@@ -138,7 +138,7 @@ Status CannotRemember(const std::string& path, sqlite3* database) {
 }
 
 int64_t ForgetSessionsWithoutEvents(sqlite3* database, WorkLimit& work) {
-  const auto tables = TablesOf(database);
+  const auto tables = ReadTables(database);
   if (!tables) return -1;
   if (*tables != Tables::kOurs) return 0;
   const auto readings = Readings(database);
@@ -168,10 +168,10 @@ int64_t DeleteSessionsBefore(sqlite3* database, int64_t reading, uint32_t times_
   return sqlite3_step(remove.get()) == SQLITE_DONE ? sqlite3_changes64(database) : -1;
 }
 
-Status SessionReading::Error() const { return CannotRemember(path_, database_); }
+Status SessionReading::Error() const { return LogWriteError(path_, database_); }
 
 Result<bool> SessionReading::HasTables() const {
-  const auto tables = TablesOf(database_);
+  const auto tables = ReadTables(database_);
   if (!tables) return Error();
   if (*tables != Tables::kOthers) return *tables == Tables::kOurs;
   return InvalidData(path_,
@@ -217,7 +217,7 @@ Status SessionReading::Load() {
   sqlite3_bind_int64(select.get(), 1, id_);
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
-    memory_.Add(TextOf(select.get(), 0),
+    memory_.Add(GetText(select.get(), 0),
                 {.time = sqlite3_column_int64(select.get(), 1), .session = sqlite3_column_int64(select.get(), 2)});
   return code == SQLITE_DONE ? OkStatus() : Error();
 }
@@ -274,18 +274,18 @@ Status AddLedger(const SessionsRead& sessions, const std::string& ledger) {
   sqlite3* opened = nullptr;
   const int code = sqlite::Open(sessions.path, SQLITE_OPEN_READWRITE, &opened);
   const sqlite::Handle database(opened);
-  if (code != SQLITE_OK) return CannotRemember(sessions.path, opened);
-  Distrust(opened);
+  if (code != SQLITE_OK) return LogWriteError(sessions.path, opened);
+  RestrictDatabase(opened);
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal(sessions.path, opened));
   WorkLimit work(opened);
   work.AllowForSize();
   SqliteTransaction transaction(opened);
-  if (!transaction.is_open() || TablesOf(opened) != Tables::kOurs) return CannotRemember(sessions.path, opened);
+  if (!transaction.is_open() || ReadTables(opened) != Tables::kOurs) return LogWriteError(sessions.path, opened);
   const SqliteStatement insert = Prepare(opened, "INSERT OR IGNORE INTO wisp_ledgers VALUES(?, ?)");
-  if (insert == nullptr) return CannotRemember(sessions.path, opened);
+  if (insert == nullptr) return LogWriteError(sessions.path, opened);
   sqlite3_bind_int64(insert.get(), 1, sessions.reading);
   BindText(insert.get(), 2, ledger);
-  if (sqlite3_step(insert.get()) != SQLITE_DONE || !transaction.Commit()) return CannotRemember(sessions.path, opened);
+  if (sqlite3_step(insert.get()) != SQLITE_DONE || !transaction.Commit()) return LogWriteError(sessions.path, opened);
   return OkStatus();
 }
 

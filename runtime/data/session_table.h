@@ -80,7 +80,7 @@ std::optional<std::vector<std::string>> SessionTables(sqlite3* database);
 inline constexpr int kSessionPasses = 8;
 
 // The error kIo for a log that cannot be written. It has the database's message, so call it right after the failure.
-Status CannotRemember(const std::string& path, sqlite3* database);
+Status LogWriteError(const std::string& path, sqlite3* database);
 
 // Records in the log that the sessions read are charged to a ledger, by Ledger::id. Call it before the ledger's first
 // charge. kIo as in Save.

@@ -11,7 +11,7 @@ bool IsBefore(const ReadTime& read, int64_t time) { return read.time < time; }
 
 // The session of new events without a pause between them. Of all sessions that have an event within the gap of one of
 // these, they join the one that began first; without such a session they begin one.
-int64_t SessionOf(int64_t first, int64_t last, std::span<const ReadTime> read, int64_t gap) {
+int64_t GetSession(int64_t first, int64_t last, std::span<const ReadTime> read, int64_t gap) {
   std::optional<int64_t> session;
   for (auto at = std::lower_bound(read.begin(), read.end(), first - gap, IsBefore);
        at != read.end() && at->time <= last + gap; ++at)
@@ -26,7 +26,7 @@ std::vector<int64_t> CutSessions(std::span<const int64_t> times, std::span<const
   std::vector<size_t> run;  // events that were not read before
   const auto end_run = [&] {
     if (run.empty()) return;
-    const int64_t session = SessionOf(times[run.front()], times[run.back()], read, gap);
+    const int64_t session = GetSession(times[run.front()], times[run.back()], read, gap);
     for (const size_t i : run) session_of[i] = session;
     run.clear();
   };

@@ -28,7 +28,7 @@ Sequences EventsUntil(const Sequences& sequences, const Moment& moment) {
                  .sessions = sequences.sessions};
   for (size_t u = 0; u < sequences.num_users(); ++u) {
     const std::span<const int32_t> items = sequences.User(u);
-    const std::span<const int64_t> times = sequences.TimesOf(u);
+    const std::span<const int64_t> times = sequences.GetTimes(u);
     for (size_t i = 0; i < items.size(); ++i) {
       if (moment.IsBefore(times[i])) continue;
       kept.items.push_back(items[i]);

@@ -20,7 +20,7 @@ constexpr int kMaxSqlBytes = 1 << 17;    // a statement that defines a table, fo
 constexpr int64_t kOperationsPerByte = 4, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
 
-void TimeOfValue(sqlite3_context* context, int, sqlite3_value** values) {
+void TimeFromValue(sqlite3_context* context, int, sqlite3_value** values) {
   const int type = sqlite3_value_type(values[0]);
   if (type == SQLITE_INTEGER) return sqlite3_result_int64(context, sqlite3_value_int64(values[0]));
   if (type != SQLITE_FLOAT && type != SQLITE_TEXT) return sqlite3_result_null(context);
@@ -33,7 +33,7 @@ void TimeOfValue(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_null(context);
 }
 
-void KeyOfValue(sqlite3_context* context, int, sqlite3_value** values) {
+void KeyFromValue(sqlite3_context* context, int, sqlite3_value** values) {
   if (!IsKeyType(sqlite3_value_type(values[0]))) return sqlite3_result_null(context);
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
   if (text == nullptr) return sqlite3_result_error_nomem(context);
@@ -44,7 +44,7 @@ void KeyOfValue(sqlite3_context* context, int, sqlite3_value** values) {
 
 }  // namespace
 
-void Distrust(sqlite3* database) {
+void RestrictDatabase(sqlite3* database) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   for (const auto& [limit, value] :
        {std::pair(SQLITE_LIMIT_LENGTH, kMaxValueBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes),
@@ -76,7 +76,7 @@ void BindText(sqlite3_stmt* statement, int index, std::string_view text) {
   sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-std::string_view TextOf(sqlite3_stmt* row, int column) {
+std::string_view GetText(sqlite3_stmt* row, int column) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
   return text == nullptr ? std::string_view()
                          : std::string_view(text, static_cast<size_t>(sqlite3_column_bytes(row, column)));
@@ -90,14 +90,14 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
   if (sqlite3_bind_parameter_count(prepared) > 0)
     sqlite3_bind_text64(prepared, 1, bound.data(), bound.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   std::vector<std::string> names;
-  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) names.emplace_back(TextOf(prepared, 0));
+  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) names.emplace_back(GetText(prepared, 0));
   return code == SQLITE_DONE ? std::optional(std::move(names)) : std::nullopt;
 }
 
 void AddEventFunctions(sqlite3* database) {
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
-  sqlite3_create_function_v2(database, "wisp_time", 2, kFlags, nullptr, TimeOfValue, nullptr, nullptr, nullptr);
-  sqlite3_create_function_v2(database, "wisp_key", 1, kFlags, nullptr, KeyOfValue, nullptr, nullptr, nullptr);
+  sqlite3_create_function_v2(database, "wisp_time", 2, kFlags, nullptr, TimeFromValue, nullptr, nullptr, nullptr);
+  sqlite3_create_function_v2(database, "wisp_key", 1, kFlags, nullptr, KeyFromValue, nullptr, nullptr, nullptr);
 }
 
 void BindUser(sqlite3_stmt* statement, std::string_view user) {
@@ -107,7 +107,7 @@ void BindUser(sqlite3_stmt* statement, std::string_view user) {
   if (read.ec == std::errc() && read.ptr == user.data() + user.size()) sqlite3_bind_int64(statement, 2, number);
 }
 
-std::optional<std::string> TypeOf(sqlite3* database, std::string_view table) {
+std::optional<std::string> GetType(sqlite3* database, std::string_view table) {
   const auto types = Names(database, "SELECT type FROM pragma_table_list(?) WHERE schema = 'main'", table);
   if (!types) return std::nullopt;
   return types->empty() ? std::string() : types->front();
@@ -123,7 +123,8 @@ WorkLimit::WorkLimit(sqlite3* database) : database_(database), left_(kOperations
 void WorkLimit::AllowForSize(int times) {
   const char* file = sqlite3_db_filename(database_, "main");
   if (file != nullptr)
-    left_ += times * kOperationsPerByte * (sqlite::SizeOf(file) + sqlite::SizeOf(std::string(file) + "-wal"));
+    left_ +=
+        times * kOperationsPerByte * (sqlite::ReadFileSize(file) + sqlite::ReadFileSize(std::string(file) + "-wal"));
 }
 
 }  // namespace wisp::data

@@ -1,10 +1,10 @@
 // Care for SQLite files of other programs, for code that reads them (sqlite_reader.cc) and code that appends to them
 // (event_log.cc). Nothing in such a file is executed, nothing huge is allocated for it, and reading it ends.
 //
-//   Distrust(database);
+//   RestrictDatabase(database);
 //   WorkLimit work(database);
 //   // "table", "view", "virtual", or "" if it does not exist
-//   WISP_ASSIGN_OR_RETURN(const std::string type, TypeOf(database, "events"));
+//   WISP_ASSIGN_OR_RETURN(const std::string type, GetType(database, "events"));
 //   work.AllowForSize();
 //
 // A ledger's file needs other care, because every table of it is known (runtime/privacy/ledger/ledger_database.h).
@@ -33,7 +33,7 @@ inline constexpr std::string_view kTooMuchWork =
 
 // Call this first on a database from sqlite::Open. Triggers do not run, and a value of more than a megabyte is an
 // error. It waits for other processes.
-void Distrust(sqlite3* database);
+void RestrictDatabase(sqlite3* database);
 
 // Quotes the name of a table or a column for SQL.
 std::string Quoted(std::string_view identifier);
@@ -44,7 +44,7 @@ SqliteStatement Prepare(sqlite3* database, const char* sql);
 SqliteStatement PrepareInOrder(sqlite3* database, const std::string& select);
 // Parameters count from 1.
 void BindText(sqlite3_stmt* statement, int index, std::string_view text);
-std::string_view TextOf(sqlite3_stmt* row, int column);
+std::string_view GetText(sqlite3_stmt* row, int column);
 
 // The first column of a query's rows, with its parameter, if it has one, set to `bound`. nullopt on errors: see
 // sqlite3_errcode.
@@ -52,7 +52,7 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
 
 // The type as SQLite has understood the schema, whatever the schema's rows claim; "" if the name does not exist.
 // nullopt on errors.
-std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
+std::optional<std::string> GetType(sqlite3* database, std::string_view table);
 
 // The types of SQLite that a user or an item may have. An integer is read as its decimal text.
 inline bool IsKeyType(int type) { return type == SQLITE_TEXT || type == SQLITE_INTEGER; }
@@ -64,7 +64,7 @@ void AddEventFunctions(sqlite3* database);
 
 // A condition for the events of the user whom BindUser sets, in parameters 1 and 2. It lets SQLite use an index of the
 // column, whether that has texts or integers. The column's collation, which may treat two users as one, is ignored.
-inline constexpr char kOfUser[] = "user IN (?1, ?2) AND wisp_key(user) = ?1 COLLATE BINARY";
+inline constexpr char kUserCondition[] = "user IN (?1, ?2) AND wisp_key(user) = ?1 COLLATE BINARY";
 void BindUser(sqlite3_stmt* statement, std::string_view user);
 
 // A transaction that is rolled back unless committed. False: see sqlite3_errcode.

@@ -63,7 +63,7 @@ Result<Database> Open(const std::string& path, bool to_write) {
   const int code = to_write ? sqlite::Open(path, SQLITE_OPEN_READWRITE, &opened) : sqlite::OpenToRead(path, &opened);
   Database database(opened);
   if (code != SQLITE_OK) return DatabaseError(path, opened, code);
-  Distrust(opened);
+  RestrictDatabase(opened);
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal(path, opened));
   return database;
 }
@@ -82,7 +82,7 @@ Status MissingTable(const std::string& path, sqlite3* database, const std::strin
 }
 
 Status CheckIsTable(const std::string& path, sqlite3* database, const std::string& table) {
-  const auto type = TypeOf(database, table);
+  const auto type = GetType(database, table);
   if (!type) return DatabaseError(path, database, sqlite3_errcode(database));
   if (type->empty()) return MissingTable(path, database, table);
   if (*type == "table") return OkStatus();
@@ -99,23 +99,23 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
   const int user = sqlite3_column_type(row, 0);
   if (const std::string fault = fault_of("user", user); !fault.empty())
     return user == SQLITE_NULL ? builder.KeyError(number, fault) : builder.Error(number, fault);
-  builder.RowOf(TextOf(row, 0));
+  builder.SetRowUser(GetText(row, 0));
   auto time = static_cast<int64_t>(number);
   if (options.time == TimeSource::kColumn) {
     const int type = sqlite3_column_type(row, 2);
     if (type == SQLITE_INTEGER) {
       time = sqlite3_column_int64(row, 2);
     } else if ((type != SQLITE_FLOAT && type != SQLITE_TEXT) ||
-               !ParseTime(TextOf(row, 2), options.units.times_per_second, time)) {
+               !ParseTime(GetText(row, 2), options.units.times_per_second, time)) {
       return type == SQLITE_FLOAT || type == SQLITE_TEXT
-                 ? BadTime(builder, number, TextOf(row, 2))
+                 ? BadTime(builder, number, GetText(row, 2))
                  : builder.Error(number,
                                  std::string("the time is ") + TypeName(type) + "; allowed is a number, or a date");
     }
   }
   const std::string fault = fault_of("item", sqlite3_column_type(row, 1));
-  return fault.empty() ? builder.Add(number, TextOf(row, 0), TextOf(row, 1), time)
-                       : builder.AddWithoutItem(number, TextOf(row, 0), time, fault);
+  return fault.empty() ? builder.Add(number, GetText(row, 0), GetText(row, 1), time)
+                       : builder.AddWithoutItem(number, GetText(row, 0), time, fault);
 }
 
 }  // namespace
@@ -192,9 +192,9 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   // Reading holds no write lock, so appenders wait only while the sessions are written.
   WISP_ASSIGN_OR_RETURN(SessionReading reading, SessionReading::Read(path, database.get(), options, builder));
   SqliteTransaction transaction(database.get());
-  if (!transaction.is_open()) return CannotRemember(path, database.get());
+  if (!transaction.is_open()) return LogWriteError(path, database.get());
   WISP_RETURN_IF_ERROR(reading.Save(work));
-  if (reading.has_changed() && !transaction.Commit()) return CannotRemember(path, database.get());
+  if (reading.has_changed() && !transaction.Commit()) return LogWriteError(path, database.get());
   builder.set_sessions(reading.sessions());
   return OkStatus();
 }

@@ -25,11 +25,11 @@ size_t LengthByFirst(char byte) {
 // The characters that lie wholly within a chunk. A character across a border is in neither chunk, because a record must
 // not contain a part of another one. Invalid UTF-8 stays, and the tokenizer reports it.
 std::string_view WholeCharacters(std::string_view chunk) {
-  constexpr size_t kMostOfOne = 3;  // bytes of a character that may lie in the neighbour
+  constexpr size_t kMaxCharacterBytes = 3;  // bytes of a character that may lie in the neighbour
   size_t before = 0;
-  while (before < std::min(kMostOfOne, chunk.size()) && IsInsideCharacter(chunk[before])) ++before;
+  while (before < std::min(kMaxCharacterBytes, chunk.size()) && IsInsideCharacter(chunk[before])) ++before;
   chunk.remove_prefix(before);
-  for (size_t behind = 1; behind <= std::min(kMostOfOne, chunk.size()); ++behind) {
+  for (size_t behind = 1; behind <= std::min(kMaxCharacterBytes, chunk.size()); ++behind) {
     const char byte = chunk[chunk.size() - behind];
     if (IsInsideCharacter(byte)) continue;
     if (LengthByFirst(byte) > behind) chunk.remove_suffix(behind);
@@ -153,7 +153,7 @@ Result<TextSequences> EncodeTexts(const Texts& texts, const Tokenise& tokenise, 
     out.text.push_back(static_cast<uint32_t>(i));
   }
   const uint64_t read = out.size() + out.num_short;
-  if (IsOfAnotherForm(out.num_dropped, read))
+  if (HasAnotherForm(out.num_dropped, read))
     return AnotherForm(texts.name, out.num_dropped, read, "texts", out.first_dropped);
   return out;
 }

@@ -74,7 +74,7 @@ struct TextSequences {
 };
 
 // kInvalidData names file and line of a text that is refused. With `drop_bad` such texts are left out and counted,
-// unless most are refused and they are many: then the file is in another form (IsOfAnotherForm in lines.h).
+// unless most are refused and they are many: then the file is in another form (HasAnotherForm in lines.h).
 Result<TextSequences> EncodeTexts(const Texts& texts, const Tokenise& tokenise, bool drop_bad);
 
 // True if a text is held out for testing; about `share` of all texts are, 0 to 1. It follows from the text's content

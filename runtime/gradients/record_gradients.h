@@ -109,7 +109,7 @@ class OwnedGradients {
 };
 
 // The outcome of a record with this norm, before it is added.
-inline RecordOutcome OutcomeOf(const ClipRule& clip, double norm) {
+inline RecordOutcome MakeOutcome(const ClipRule& clip, double norm) {
   return {.norm = norm, .factor = clip.Factor(norm), .finite = std::isfinite(norm)};
 }
 
@@ -117,7 +117,7 @@ inline RecordOutcome OutcomeOf(const ClipRule& clip, double norm) {
 // `add(factor, sign)` adds sign * factor * g to `sum` and returns the sum of squares that it added.
 template <class Add>
 RecordOutcome ClipAndAdd(const ClipRule& clip, double norm, const GradientSum& sum, Add&& add) {
-  RecordOutcome outcome = OutcomeOf(clip, norm);
+  RecordOutcome outcome = MakeOutcome(clip, norm);
   if (!outcome.finite) return outcome;
   const double squares = add(static_cast<float>(outcome.factor), 1);
   // Check the bound on what was really added, not on what the norm promised.

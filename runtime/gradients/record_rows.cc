@@ -43,7 +43,7 @@ std::span<const RecordOutcome> RecordRows::Finish(const GridGradientSum::Slots& 
   ops_->squares_of_rows(
       {.x_BN = rows_.data(), .ldx = row_size_, .rows = num_records_, .n = row_size_, .squares_B = squares_B_.data()});
   for (size_t b = 0; b < num_records_; ++b) {
-    outcomes_[b] = OutcomeOf(clip_, std::sqrt(squares_B_[b]));
+    outcomes_[b] = MakeOutcome(clip_, std::sqrt(squares_B_[b]));
     // The factor is 0 if the norm is not finite.
     steps_B_[b] = static_cast<float>(outcomes_[b].factor) * sum_->steps_per_unit();
   }
@@ -95,7 +95,7 @@ void FormNormedRows(const kernels::OpTable& ops, const OuterFactor& f, float* at
 
 }  // namespace
 
-void FormOuterOfRecords(const kernels::OpTable& ops, const OuterFactor& f, float* at, size_t stride, float* scratch) {
+void FormRecordOuters(const kernels::OpTable& ops, const OuterFactor& f, float* at, size_t stride, float* scratch) {
   if (f.row_norm) return FormNormedRows(ops, f, at, stride, scratch);
   ops.record_weight_gradients({.dy_RN = f.dy_RN,
                                .lddy = f.lddy,
@@ -108,7 +108,7 @@ void FormOuterOfRecords(const kernels::OpTable& ops, const OuterFactor& f, float
                                .k = f.k});
 }
 
-void FormRowsOfRecords(const kernels::OpTable& ops, const RowsFactor& f, float* at, size_t stride) {
+void FormRecordRows(const kernels::OpTable& ops, const RowsFactor& f, float* at, size_t stride) {
   ops.record_scatter_add({.dx_RD = f.dx_RD,
                           .lddx = f.lddx,
                           .ids_R = f.ids_R,
@@ -119,8 +119,8 @@ void FormRowsOfRecords(const kernels::OpTable& ops, const RowsFactor& f, float* 
                           .scale = f.scale});
 }
 
-void FormVectorOfRecords(const kernels::OpTable& ops, const VectorFactor& f, size_t num_records, float* at,
-                         size_t stride) {
+void FormRecordVectors(const kernels::OpTable& ops, const VectorFactor& f, size_t num_records, float* at,
+                       size_t stride) {
   ops.add_rows({.x_BN = f.g_BN, .ldx = f.n, .y_BN = at, .ldy = stride, .rows = num_records, .n = f.n});
 }
 

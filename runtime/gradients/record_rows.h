@@ -2,7 +2,7 @@
 // exact sum. Every method that takes records together ends with this step.
 //
 //   rows.Begin(batch.size(), layout.size());
-//   FormOuterOfRecords(ops, factor, rows.at(offset), rows.stride());   // fills the rows
+//   FormRecordOuters(ops, factor, rows.at(offset), rows.stride());   // fills the rows
 //   std::span<const RecordOutcome> outcomes = rows.Finish();
 //
 // A record's contribution depends only on its row, not on the records that pass with it.
@@ -57,11 +57,10 @@ class RecordRows {
 
 // Adds each record's gradient of a factor to its row, beginning at `at` in the first record's row. `stride`: floats
 // from one record's row to the next. A factor with a RowNorm needs `scratch` of FormOuterScratch(n, k) floats.
-void FormOuterOfRecords(const kernels::OpTable& ops, const OuterFactor& factor, float* at, size_t stride,
-                        float* scratch);
-void FormRowsOfRecords(const kernels::OpTable& ops, const RowsFactor& factor, float* at, size_t stride);
-void FormVectorOfRecords(const kernels::OpTable& ops, const VectorFactor& factor, size_t num_records, float* at,
-                         size_t stride);
+void FormRecordOuters(const kernels::OpTable& ops, const OuterFactor& factor, float* at, size_t stride, float* scratch);
+void FormRecordRows(const kernels::OpTable& ops, const RowsFactor& factor, float* at, size_t stride);
+void FormRecordVectors(const kernels::OpTable& ops, const VectorFactor& factor, size_t num_records, float* at,
+                       size_t stride);
 
 }  // namespace wisp
 

@@ -8,7 +8,7 @@ namespace wisp {
 
 namespace {
 
-size_t ScratchOf(const BatchGradients::Setup& setup, size_t num_negatives) {
+size_t CountScratch(const BatchGradients::Setup& setup, size_t num_negatives) {
   const size_t normed = setup.norms_head_rows ? FormOuterScratch(setup.parameters) : 0;
   return std::max(normed, num_negatives * setup.parameters[0].cols);
 }
@@ -21,11 +21,11 @@ SumGradients::SumGradients(const kernels::Device& device, const Setup& setup, si
       trained_(&setup.trained),
       sum_(&sum),
       worker_(worker),
-      scratch_(ScratchOf(setup, num_negatives), device.memory),
+      scratch_(CountScratch(setup, num_negatives), device.memory),
       outcomes_(setup.max_records, {.factor = 1}) {}
 
 size_t SumGradients::PlanBytes(const Setup& setup, size_t num_negatives) {
-  return AlignedArray<float>::AllocatedBytes(ScratchOf(setup, num_negatives)) +
+  return AlignedArray<float>::AllocatedBytes(CountScratch(setup, num_negatives)) +
          setup.max_records * sizeof(RecordOutcome);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxRows = 1024, kWordBits = 64;
 
-size_t WordsOf(size_t num_items) { return (num_items + kWordBits - 1) / kWordBits; }
+size_t CountWords(size_t num_items) { return (num_items + kWordBits - 1) / kWordBits; }
 
 void Take(uint64_t* words, int32_t item) {
   words[static_cast<size_t>(item) / kWordBits] |= uint64_t{1} << (static_cast<size_t>(item) % kWordBits);
@@ -22,7 +22,7 @@ void GiveBack(uint64_t* words, int32_t item) {
 }
 bool IsTaken(const uint64_t* words, size_t item) { return (words[item / kWordBits] >> (item % kWordBits) & 1) != 0; }
 
-size_t ThreadsOf(const BatchOptions& options) {
+size_t CountThreads(const BatchOptions& options) {
   return options.num_threads == 0 ? DefaultThreads() : options.num_threads;
 }
 
@@ -42,23 +42,23 @@ Status CheckOptions(const BatchOptions& options, const kernels::OpTable& ops) {
 Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options,
                                                      Backend backend, kernels::CacheType kept) {
   WISP_RETURN_IF_ERROR(Validate(a));
-  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, GetOps(backend));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *ops));
   const std::unique_ptr<const ModelView> graph = MakeModelView(a, *ops, {.use = GraphUse::kInference});
-  const size_t rows = options.rows, words = WordsOf(a.num_items);
+  const size_t rows = options.rows, words = CountWords(a.num_items);
   const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) +
                           AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
                           AlignedArray<uint64_t>::AllocatedBytes(rows * words) + rows * sizeof(TopK);
-  return InferenceMemory{.activations = ThreadsOf(options) *
+  return InferenceMemory{.activations = CountThreads(options) *
                                         (graph->inference_bytes() + graph->cache_bytes(CacheBlocks::kInTurn, 0, kept)),
-                         .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
+                         .scores = CountThreads(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
 }
 
 Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options,
                                                      const kernels::Device& device) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *device.ops));
-  return DeviceBatch::PlanMemory(a, device, DeviceBatch::RowsOf(a, options.rows));
+  return DeviceBatch::PlanMemory(a, device, DeviceBatch::GetRows(a, options.rows));
 }
 
 InferenceMemory BatchRecommender::memory() const {
@@ -87,9 +87,9 @@ Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(Session& sess
 
 BatchRecommender::BatchRecommender(Session& session, const BatchOptions& options)
     : session_(session),
-      rows_(is_host() ? options.rows : DeviceBatch::RowsOf(session.architecture(), options.rows)),
-      words_(WordsOf(session.architecture().num_items)),
-      workers_(is_host() ? ThreadsOf(options) : 1, options.executor),
+      rows_(is_host() ? options.rows : DeviceBatch::GetRows(session.architecture(), options.rows)),
+      words_(CountWords(session.architecture().num_items)),
+      workers_(is_host() ? CountThreads(options) : 1, options.executor),
       taken_by_all_(is_host() ? words_ : 0, session.graph().device().memory),
       work_([this](size_t worker) { Work(worker); }) {
   if (!is_host()) {
@@ -118,7 +118,8 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
   for (size_t i = 0; i < histories.size(); ++i) {
     if (histories[i].empty())
       return InvalidArgument(
-          "history ", i, " is empty: in a batch each has an item; ask for the list of a user without history on its own");
+          "history ", i,
+          " is empty: in a batch each has an item; ask for the list of a user without history on its own");
     if (session_.CheckItems("", histories[i]).ok()) continue;
     return session_.CheckItems(("history " + std::to_string(i)).c_str(), histories[i]);
   }

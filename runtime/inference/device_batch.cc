@@ -6,7 +6,7 @@
 
 namespace wisp {
 
-size_t DeviceBatch::RowsOf(const Architecture& a, size_t wanted) {
+size_t DeviceBatch::GetRows(const Architecture& a, size_t wanted) {
   return std::clamp<size_t>(kMostScoreBytes / (a.num_items * sizeof(float)), 1, wanted);
 }
 

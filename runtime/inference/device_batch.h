@@ -16,7 +16,7 @@ class DeviceBatch {
  public:
   // Histories that pass together: `wanted`, or fewer if their scores would take more than kMostScoreBytes.
   static constexpr size_t kMostScoreBytes = size_t{64} << 20;
-  static size_t RowsOf(const Architecture& architecture, size_t wanted);
+  static size_t GetRows(const Architecture& architecture, size_t wanted);
   // The memory of a DeviceBatch for `rows` histories.
   [[gnu::cold]] static InferenceMemory PlanMemory(const Architecture& architecture, const kernels::Device& device,
                                                   size_t rows);

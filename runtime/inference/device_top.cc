@@ -7,10 +7,10 @@ namespace wisp {
 
 static_assert(sizeof(kernels::TopKSummary) == sizeof(kernels::Scored));
 
-ArenaPlan DeviceTop::PlanOf(const kernels::OpTable& ops, size_t num_items, size_t rows, Slots& slots) {
+ArenaPlan DeviceTop::GetPlan(const kernels::OpTable& ops, size_t num_items, size_t rows, Slots& slots) {
   ArenaPlan plan;
   slots.scores = plan.Reserve<float>(rows * num_items);
-  slots.excluded = plan.Reserve<uint32_t>(rows * ((num_items + kBitsOfWord - 1) / kBitsOfWord));
+  slots.excluded = plan.Reserve<uint32_t>(rows * ((num_items + kBitsPerWord - 1) / kBitsPerWord));
   slots.results = plan.Reserve<kernels::Scored>(rows * (1 + kernels::kMostTopK));
   slots.scratch = plan.Reserve<uint64_t>(ops.top_k_scratch_size(rows, num_items, kernels::kMostTopK));
   return plan;
@@ -18,15 +18,15 @@ ArenaPlan DeviceTop::PlanOf(const kernels::OpTable& ops, size_t num_items, size_
 
 DeviceTop::Bytes DeviceTop::PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows) {
   Slots slots;
-  return {.on_device = PlanOf(ops, num_items, rows, slots).allocated_bytes(),
-          .on_host = rows * ((num_items + kBitsOfWord - 1) / kBitsOfWord * sizeof(uint32_t) +
+  return {.on_device = GetPlan(ops, num_items, rows, slots).allocated_bytes(),
+          .on_host = rows * ((num_items + kBitsPerWord - 1) / kBitsPerWord * sizeof(uint32_t) +
                              (1 + kernels::kMostTopK) * sizeof(kernels::Scored))};
 }
 
 DeviceTop::DeviceTop(const kernels::Device& device, size_t num_items, size_t rows)
     : device_(device),
       num_items_(num_items),
-      arena_(PlanOf(*device.ops, num_items, rows, slots_), device.memory),
+      arena_(GetPlan(*device.ops, num_items, rows, slots_), device.memory),
       excluded_(rows * words()),
       results_(rows * (1 + kernels::kMostTopK)) {}
 

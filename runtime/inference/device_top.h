@@ -17,17 +17,17 @@
 
 namespace wisp {
 
-inline constexpr size_t kBitsOfWord = 32;
+inline constexpr size_t kBitsPerWord = 32;
 
 inline void Mark(uint32_t* words, int32_t item) {
-  words[static_cast<size_t>(item) / kBitsOfWord] |= uint32_t{1} << (static_cast<size_t>(item) % kBitsOfWord);
+  words[static_cast<size_t>(item) / kBitsPerWord] |= uint32_t{1} << (static_cast<size_t>(item) % kBitsPerWord);
 }
 inline void Unmark(uint32_t* words, int32_t item) {
-  words[static_cast<size_t>(item) / kBitsOfWord] &= ~(uint32_t{1} << (static_cast<size_t>(item) % kBitsOfWord));
+  words[static_cast<size_t>(item) / kBitsPerWord] &= ~(uint32_t{1} << (static_cast<size_t>(item) % kBitsPerWord));
 }
 
 inline bool IsMarked(const uint32_t* words, size_t item) {
-  return (words[item / kBitsOfWord] >> (item % kBitsOfWord) & 1) != 0;
+  return (words[item / kBitsPerWord] >> (item % kBitsPerWord) & 1) != 0;
 }
 
 // The items that are offered before some are marked.
@@ -54,7 +54,7 @@ class DeviceTop {
 
   // One bit for each item, words() words, on the host.
   uint32_t* excluded(size_t row) { return excluded_.data() + row * words(); }
-  size_t words() const { return (num_items_ + kBitsOfWord - 1) / kBitsOfWord; }
+  size_t words() const { return (num_items_ + kBitsPerWord - 1) / kBitsPerWord; }
   void ClearExcluded(size_t row, Offered offered);
   void SendExcluded(size_t rows);
 
@@ -73,7 +73,7 @@ class DeviceTop {
     Slot<kernels::Scored> results;
     Slot<uint64_t> scratch;
   };
-  static ArenaPlan PlanOf(const kernels::OpTable& ops, size_t num_items, size_t rows, Slots& slots);
+  static ArenaPlan GetPlan(const kernels::OpTable& ops, size_t num_items, size_t rows, Slots& slots);
   kernels::TopKSummary summary(size_t row) const;
 
   kernels::Device device_;

@@ -8,19 +8,19 @@ namespace {
 constexpr size_t kInPlaceBytes = size_t{16} << 10;  // smaller tensors are copied
 
 // Bytes of the parameter on the device. Integer blocks are converted to float32, because a device multiplies floats.
-size_t BytesThere(const ParameterSpec& p, const StoredTensor* tensor) {
+size_t CountDeviceBytes(const ParameterSpec& p, const StoredTensor* tensor) {
   const bool halves = tensor != nullptr && tensor->halves != nullptr;
   return p.size() * (halves ? sizeof(kernels::Half) : sizeof(float));
 }
 
 // The memory of all parameters if they lie in one piece, as in a file, with small gaps. Empty if they do not, as those
 // of a model and an adapter's file.
-std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors) {
+std::span<const std::byte> GetPiece(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors) {
   if (tensors.empty()) return {};
   const std::byte *begin = nullptr, *end = nullptr;
   size_t bytes = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const std::span<const std::byte> tensor = BytesOf(parameters[i], tensors[i]);
+    const std::span<const std::byte> tensor = GetBytes(parameters[i], tensors[i]);
     if (begin == nullptr || tensor.data() < begin) begin = tensor.data();
     end = std::max(end, tensor.data() + tensor.size());
     bytes += tensor.size();
@@ -33,17 +33,17 @@ std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, st
 // Vectors are copied: they are read often, some of them by the host.
 bool IsInPlace(const ParameterSpec& p, const StoredTensor& tensor) {
   return p.shape != ParameterShape::kVector && tensor.panels.data == nullptr &&
-         BytesOf(p, tensor).size() >= kInPlaceBytes;
+         GetBytes(p, tensor).size() >= kInPlaceBytes;
 }
 
 // The plan for tensors that are copied. Slots of the others are empty.
-ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors, bool in_place,
-                 std::vector<Slot<std::byte>>* slots) {
+ArenaPlan GetPlan(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors, bool in_place,
+                  std::vector<Slot<std::byte>>* slots) {
   ArenaPlan plan;
   for (size_t i = 0; i < parameters.size(); ++i) {
     Slot<std::byte> slot;
     if (!in_place || !IsInPlace(parameters[i], tensors[i]))
-      slot = plan.Reserve<std::byte>(BytesThere(parameters[i], tensors.empty() ? nullptr : &tensors[i]));
+      slot = plan.Reserve<std::byte>(CountDeviceBytes(parameters[i], tensors.empty() ? nullptr : &tensors[i]));
     if (slots != nullptr) slots->push_back(slot);
   }
   return plan;
@@ -52,7 +52,7 @@ ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const Stor
 const std::byte* CopyIn(const kernels::Memory& memory, const ParameterSpec& p, const StoredTensor& tensor,
                         std::byte* to) {
   if (tensor.panels.data == nullptr) {
-    memory.copy_in(to, BytesOf(p, tensor).data(), BytesOf(p, tensor).size());
+    memory.copy_in(to, GetBytes(p, tensor).data(), GetBytes(p, tensor).size());
     return to;
   }
   std::vector<float> dequantised(p.size());
@@ -65,14 +65,14 @@ const std::byte* CopyIn(const kernels::Memory& memory, const ParameterSpec& p, c
 
 DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
                              const kernels::Memory& memory)
-    : shared_(memory, memory.can_share() ? PieceOf(parameters, tensors) : std::span<const std::byte>()) {
+    : shared_(memory, memory.can_share() ? GetPiece(parameters, tensors) : std::span<const std::byte>()) {
   std::vector<Slot<std::byte>> slots;
   const bool in_place = shared_.is_there();
-  const ArenaPlan plan = PlanOf(parameters, tensors, in_place, &slots);
+  const ArenaPlan plan = GetPlan(parameters, tensors, in_place, &slots);
   allocated_bytes_ = plan.allocated_bytes();
   arena_ = Arena(plan, memory);
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const std::span<const std::byte> from = BytesOf(parameters[i], tensors[i]);
+    const std::span<const std::byte> from = GetBytes(parameters[i], tensors[i]);
     const std::byte* there = nullptr;
     if (in_place && IsInPlace(parameters[i], tensors[i])) {
       there = shared_.At(from.data());
@@ -89,9 +89,9 @@ DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::spa
 
 DeviceWeights::Bytes DeviceWeights::PlanBytes(std::span<const ParameterSpec> parameters,
                                               std::span<const StoredTensor> tensors, const kernels::Memory& memory) {
-  const bool in_place = memory.can_share() && !PieceOf(parameters, tensors).empty();
-  return {.expected = PlanOf(parameters, tensors, in_place, nullptr).allocated_bytes(),
-          .at_most = PlanOf(parameters, tensors, false, nullptr).allocated_bytes()};
+  const bool in_place = memory.can_share() && !GetPiece(parameters, tensors).empty();
+  return {.expected = GetPlan(parameters, tensors, in_place, nullptr).allocated_bytes(),
+          .at_most = GetPlan(parameters, tensors, false, nullptr).allocated_bytes()};
 }
 
 }  // namespace wisp

@@ -42,7 +42,7 @@ void Session::ScoreTo(std::span<const int32_t> window, float* scores) {
 Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
-  const std::span<const int32_t> window = WindowOf(history);
+  const std::span<const int32_t> window = GetWindow(history);
   if (window.empty()) {
     WISP_RETURN_IF_ERROR(FindPopular());
     std::copy(popular_.begin(), popular_.end(), scores.begin());
@@ -67,7 +67,7 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   if (const size_t count = std::min(options.count, scores_.size());
-      !is_host() && count <= kernels::kMostTopK && !WindowOf(history).empty())
+      !is_host() && count <= kernels::kMostTopK && !GetWindow(history).empty())
     return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
   std::vector<Recommendation> best(std::min(options.count, scores_.size()));

@@ -58,7 +58,7 @@ struct SessionOptions {
 Status BackendOnDevice(const char* device);
 
 // The ops of a backend. kUnsupported: this build or this processor lacks it. Only one thread may use XNNPACK's ops.
-Result<const kernels::OpTable*> OpsOf(Backend backend);
+Result<const kernels::OpTable*> GetOps(Backend backend);
 
 // Memory of a session beside the mapped file, whose weights are read in place. Exact except for two things: layer
 // objects, less than 1 KB for each tensor of the model; and memory that XNNPACK allocates.
@@ -135,16 +135,16 @@ class Session {
 
  private:
   Session(ModelFile file, const kernels::Device& device, size_t num_threads, const SessionOptions& options);
-  static Result<InferenceMemory> PlanOf(const Architecture& architecture, std::span<const StoredTensor> tensors,
-                                        const SessionOptions& options);
-  static InferenceMemory MemoryOf(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
-                                  kernels::CacheType kept);
+  static Result<InferenceMemory> GetPlan(const Architecture& architecture, std::span<const StoredTensor> tensors,
+                                         const SessionOptions& options);
+  static InferenceMemory CountMemory(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
+                                     kernels::CacheType kept);
   // Computes the scores for users without history, once (session_cold_start.cc).
   Status FindPopular();
   bool is_host() const { return graph_->device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;
   // The part of a history that the model reads. Valid until the next call.
-  std::span<const int32_t> WindowOf(std::span<const int32_t> history) {
+  std::span<const int32_t> GetWindow(std::span<const int32_t> history) {
     return HistoryWindow(history, file_.untrained(), graph_->architecture().max_length, window_);
   }
   // Scores all items after a window of a history. `scores` is where ops write.

@@ -34,7 +34,7 @@ Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const i
   {
     const Gathering gathering(graph_->device().memory);
     top_->SendExcluded(1);
-    ScoreTo(WindowOf(history), top_->scores());
+    ScoreTo(GetWindow(history), top_->scores());
     top_->Run(1, count);
   }
   WISP_RETURN_IF_ERROR(Arrived());

@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
+Result<size_t> CountThreads(size_t num_threads, Backend backend) {
   WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
   const size_t most = backend == Backend::kXnnpack ? 1 : DefaultThreads();
   const size_t threads = num_threads == 0 ? most : num_threads;
@@ -16,9 +16,9 @@ Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
 }
 
 // The device that a session with these options uses.
-Result<kernels::Device> DeviceOf(const SessionOptions& o) {
+Result<kernels::Device> ChooseDevice(const SessionOptions& o) {
   if (o.device.memory.is_host()) {
-    WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(o.backend));
+    WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, GetOps(o.backend));
     return kernels::Device(*ops, o.device.memory);
   }
   if (o.backend != Backend::kSimd) return BackendOnDevice(o.device.ops->name);
@@ -42,7 +42,7 @@ Status BackendOnDevice(const char* device) {
                      " has kernels of its own, of 8-bit integers too, which its arithmetic chooses");
 }
 
-Result<const kernels::OpTable*> OpsOf(Backend backend) {
+Result<const kernels::OpTable*> GetOps(Backend backend) {
   const kernels::OpTable* ops = &kernels::BestOps();
   if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
   if (backend == Backend::kInt8) ops = kernels::Int8Ops();
@@ -55,7 +55,8 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
 
 Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const SessionOptions& options)
     : file_(std::move(file)),
-      graph_(MakeModelView(file_.architecture(), device, InferenceOf(device, file_.architecture(), file_.tensors()))),
+      graph_(MakeModelView(file_.architecture(), device,
+                           MakeInferenceOptions(device, file_.architecture(), file_.tensors()))),
       buffers_(graph_->AllocateForInference()),
       cache_(graph_->AllocateCache(CacheBlocks::kAll, 0, options.kept)),
       helpers_(graph_->AllocateHelpers(num_threads, options.executor)),
@@ -75,8 +76,8 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, const Se
 }
 
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOptions& options) {
-  WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
-  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
+  WISP_ASSIGN_OR_RETURN(const kernels::Device device, ChooseDevice(options));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, CountThreads(options.num_threads, options.backend));
   WISP_RETURN_IF_ERROR(CheckKept(options, device, file.architecture()));
   if (device.memory.is_host()) return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(file, options));
@@ -92,7 +93,7 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
 
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  return PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads});
+  return GetPlan(architecture, {}, {.backend = backend, .num_threads = num_threads});
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend, size_t num_threads) {
@@ -100,19 +101,19 @@ Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backe
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, const SessionOptions& options) {
-  return PlanOf(file.architecture(), file.tensors(), options);
+  return GetPlan(file.architecture(), file.tensors(), options);
 }
 
-Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const StoredTensor> tensors,
-                                        const SessionOptions& options) {
-  WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
-  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
-  return MemoryOf(*MakeModelView(a, device, InferenceOf(device, a, tensors)), tensors,
-                  device.memory.is_host() ? threads : 1, options.kept);
+Result<InferenceMemory> Session::GetPlan(const Architecture& a, std::span<const StoredTensor> tensors,
+                                         const SessionOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const kernels::Device device, ChooseDevice(options));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, CountThreads(options.num_threads, options.backend));
+  return CountMemory(*MakeModelView(a, device, MakeInferenceOptions(device, a, tensors)), tensors,
+                     device.memory.is_host() ? threads : 1, options.kept);
 }
 
-InferenceMemory Session::MemoryOf(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
-                                  kernels::CacheType kept) {
+InferenceMemory Session::CountMemory(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
+                                     kernels::CacheType kept) {
   const Architecture& a = graph.architecture();
   InferenceMemory memory{
       .activations =
@@ -129,7 +130,7 @@ InferenceMemory Session::MemoryOf(const ModelView& graph, std::span<const Stored
 }
 
 InferenceMemory Session::memory() const {
-  InferenceMemory memory = MemoryOf(*graph_, file_.tensors(), num_threads(), kept());
+  InferenceMemory memory = CountMemory(*graph_, file_.tensors(), num_threads(), kept());
   memory.packed_weights = weights_.allocated_bytes();
   memory.scores = scores_.capacity() * sizeof(float) + list_.bytes() + encoded_.capacity() * sizeof(int32_t);
   if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;

@@ -104,11 +104,11 @@ void Adapter::Backward(const RecordContext& context, const float* x, const float
 }
 
 std::vector<float> MergedWeights(const Architecture& a, std::span<const float> weights) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
-  const size_t base_size = FlatSize(ParametersOf(WithoutAdapter(a)));
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
+  const size_t base_size = FlatSize(ListParameters(WithoutAdapter(a)));
   std::vector<float> merged(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(base_size));
   for (const ParameterSpec& p : parameters) {
-    const std::optional<AdapterRoles> roles = AdapterRolesOf(p.role);
+    const std::optional<AdapterRoles> roles = FindAdapterRoles(p.role);
     const std::optional<size_t> down = roles ? FindParameter(parameters, roles->down, p.block) : std::nullopt;
     if (!down) continue;
     const ParameterSpec &a_spec = parameters[*down],

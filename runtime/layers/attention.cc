@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-kernels::RotaryPairs PairsOf(const RotarySpec& spec) {
+kernels::RotaryPairs GetPairs(const RotarySpec& spec) {
   return spec.interleaved ? kernels::RotaryPairs::kInterleaved : kernels::RotaryPairs::kHalves;
 }
 
@@ -60,7 +60,7 @@ Attention::Projected Attention::Of(const RecordContext& context) const {
   return {.q = projected, .k = k, .v = k + keys_width_, .ldq = queries_width_, .ldkv = 2 * keys_width_};
 }
 
-const KeyValueCache* Attention::CacheOf(const RecordContext& context, size_t b) const {
+const KeyValueCache* Attention::GetCache(const RecordContext& context, size_t b) const {
   if (context.text_B != nullptr) return context.text_B[b].cache;
   return cached_ && context.records.num_records == 1 ? context.cache : nullptr;
 }
@@ -78,7 +78,7 @@ void Attention::Project(const RecordContext& context, const float* x, size_t que
 
 void Attention::KeepNewKeys(const RecordContext& context, const Projected& p) const {
   for (size_t b = 0; b < context.records.num_records; ++b) {
-    const KeyValueCache* const cache = CacheOf(context, b);
+    const KeyValueCache* const cache = GetCache(context, b);
     if (cache == nullptr) continue;
     const size_t begin = context.records.begin(b) * p.ldkv;
     context.ops().keep_keys({.k = p.k + begin,
@@ -100,12 +100,12 @@ void Attention::ForScopes(const RecordContext& context, const F& f) const {
 }
 
 // Threads share the buffers of a pass, except for this scratch space.
-float* Attention::ScratchOf(const RecordContext& context, size_t range) const {
+float* Attention::CountScratch(const RecordContext& context, size_t range) const {
   return range == 0 ? context.forward(scratch_) : context.helpers->buffers[range - 1].forward[scratch_];
 }
 
-double Attention::CostOf(size_t queries, size_t keys) const {
-  return 2.0 * static_cast<double>(queries * queries_width_ * keys) * (queries == 1 ? kAddsOfLoneOne : 1);
+double Attention::ComputeCost(size_t queries, size_t keys) const {
+  return 2.0 * static_cast<double>(queries * queries_width_ * keys) * (queries == 1 ? kLoneRowAdds : 1);
 }
 
 // Each text attends only to itself, so texts are shared among as many threads as pays.
@@ -113,13 +113,13 @@ void Attention::MixTexts(const RecordContext& context) const {
   const Segments& records = context.records;
   double adds = 0;
   for (size_t b = 0; b < records.num_records; ++b)
-    adds += CostOf(records.size(b), context.text_B[b].past + records.size(b));
+    adds += ComputeCost(records.size(b), context.text_B[b].past + records.size(b));
   const size_t ranges = std::min(records.num_records, ThreadsFor(context.helpers, adds));
   const auto mix = [&](size_t range) {
     const size_t end = records.num_records * (range + 1) / ranges;
     for (size_t b = records.num_records * range / ranges; b < end; ++b) {
       const Scope scope{.b = b, .begin = records.begin(b), .rows = records.size(b)};
-      Mix(context, scope, all_heads(), ScratchOf(context, range));
+      Mix(context, scope, all_heads(), CountScratch(context, range));
     }
   };
   ranges == 1 ? mix(0) : context.helpers->team.Run(ranges, mix);
@@ -128,11 +128,11 @@ void Attention::MixTexts(const RecordContext& context) const {
 void Attention::MixHeads(const RecordContext& context) const {
   const Heads all = all_heads();
   const size_t rows = context.rows(), queries = context.wanted_rows();
-  const size_t threads = ThreadsFor(context.helpers, CostOf(queries, context.past + rows));
+  const size_t threads = ThreadsFor(context.helpers, ComputeCost(queries, context.past + rows));
   const size_t ranges = wants_variance() || variance_width_ > 0 ? 1 : std::min(all.count, threads);
   const auto mix = [&](size_t range) {
     const size_t first = all.count * range / ranges, end = all.count * (range + 1) / ranges;
-    Mix(context, {.rows = rows}, {.first = first, .count = end - first}, ScratchOf(context, range));
+    Mix(context, {.rows = rows}, {.first = first, .count = end - first}, CountScratch(context, range));
   };
   ranges == 1 ? mix(0) : context.helpers->team.Run(ranges, mix);
 }
@@ -154,7 +154,7 @@ void Attention::Rotate(const RecordContext& context, const Projected& p, kernels
                              .head_width = spec_.head_width,
                              .rotated = spec_.rotary.width,
                              .first_position = 0,
-                             .pairs = PairsOf(spec_.rotary),
+                             .pairs = GetPairs(spec_.rotary),
                              .rotation = rotation};
   ForScopes(context, [&](const Scope& scope) {
     if (scope.all) turn.records = context.records;
@@ -208,7 +208,7 @@ void Attention::Mix(const RecordContext& context, const Scope& scope, const Head
   const size_t rows = scope.rows, t = context.wanted == 0 ? rows : context.wanted;
   const size_t keys = context.past_of(scope.b) + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
   const Projected p = Of(context);
-  const KeyValueCache* const cache = CacheOf(context, scope.b);
+  const KeyValueCache* const cache = GetCache(context, scope.b);
   // The row of the record's first key, relative to the first row of this pass. Past positions lie before that row.
   const auto row = static_cast<ptrdiff_t>(scope.begin) - static_cast<ptrdiff_t>(cache == nullptr ? 0 : context.past);
   // The first of the query heads that read these key heads.

@@ -43,7 +43,7 @@ class Attention {
   // The inputs of this pass. k and v point to the first row that passes.
   Projected Of(const RecordContext& context) const;
   // The cache in which record b finds its past. Null where its rows attend only to each other.
-  const KeyValueCache* CacheOf(const RecordContext& context, size_t b) const;
+  const KeyValueCache* GetCache(const RecordContext& context, size_t b) const;
   // Copies new keys and values into the cache where the op table keeps them in its own order.
   void KeepNewKeys(const RecordContext& context, const Projected& p) const;
   // Rotates queries and keys by their positions; or rotates both gradients back.
@@ -71,8 +71,8 @@ class Attention {
   void Describe(const RecordContext& context, const Scope& scope, Args& args) const;
   Heads all_heads() const { return {.first = 0, .count = spec_.num_kv_heads}; }
   // The cost of attending with `queries` queries and `keys` keys, in multiply-adds.
-  double CostOf(size_t queries, size_t keys) const;
-  float* ScratchOf(const RecordContext& context, size_t range) const;
+  double ComputeCost(size_t queries, size_t keys) const;
+  float* CountScratch(const RecordContext& context, size_t range) const;
   const uint8_t* DrawKeep(const RecordContext& context, const Scope& scope, size_t queries, size_t keys) const;
   // The variances of keys (and values) from `row` on; null without Re-Attention.
   float* KeyVariances(const RecordContext& context, size_t row) const;

@@ -5,8 +5,8 @@ namespace {
 
 constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residuals; site 0 belongs to the embedding
 
-NormParameters NormOf(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole gain,
-                      uint32_t index) {
+NormParameters FindNorm(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole gain,
+                        uint32_t index) {
   const bool first = gain == ParameterRole::kAttentionNormGain;
   const ParameterRole bias = first ? ParameterRole::kAttentionNormBias : ParameterRole::kFeedForwardNormBias;
   return {.gain = RequireParameter(parameters, gain, index),
@@ -22,8 +22,8 @@ Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vect
       variance_to_the_end_(variance.on && index + 1 < a.blocks.size()),
       variance_(variance),
       placement_(a.blocks[index].norm),
-      norm1_(parameters, NormOf(a, parameters, ParameterRole::kAttentionNormGain, index), plan.max_rows(), plan),
-      norm2_(parameters, NormOf(a, parameters, ParameterRole::kFeedForwardNormGain, index), plan.max_rows(), plan),
+      norm1_(parameters, FindNorm(a, parameters, ParameterRole::kAttentionNormGain, index), plan.max_rows(), plan),
+      norm2_(parameters, FindNorm(a, parameters, ParameterRole::kFeedForwardNormGain, index), plan.max_rows(), plan),
       attention_(a, ops, parameters, index, 1 + kSitesPerBlock * index, plan),
       feed_forward_(a, parameters, index, plan),
       dropout1_(2 + kSitesPerBlock * index, plan.max_rows() * a.width, plan),

@@ -125,7 +125,7 @@ void Classifier::Pool(RecordContext& context, Batch batch, float* e_BD) const {
   device_.memory.copy_out(e_BD, e, batch.size() * architecture_.width * sizeof(float));
 }
 
-const float* Classifier::LogitsOf(const RecordContext& context) const {
+const float* Classifier::GetLogits(const RecordContext& context) const {
   const HeadInput& input = context.head_input;
   const size_t records = context.records.num_records, d = architecture_.width;
   float* x = context.forward(x_);
@@ -142,13 +142,13 @@ const float* Classifier::LogitsOf(const RecordContext& context) const {
 
 const float* Classifier::Logits(RecordContext& context, std::span<const int32_t> tokens) const {
   Represent(context, tokens);
-  return LogitsOf(context);
+  return GetLogits(context);
 }
 
 void Classifier::Forward(RecordContext& context, Batch batch, double* loss_B) const {
   Enter(context, batch);
   RepresentAll(context, Inputs(context, batch));
-  ops().class_cross_entropy({.z_RN = LogitsOf(context),
+  ops().class_cross_entropy({.z_RN = GetLogits(context),
                              .target_R = Targets(context, batch),
                              .loss_R = loss_B,
                              .dz_RN = nullptr,

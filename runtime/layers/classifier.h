@@ -51,7 +51,7 @@ class Classifier final : public GraphBase {
   // representations h [B, D], and the last the logits [B, num_classes] of those h.
   const float* PoolAll(RecordContext& context, const int32_t* tokens) const;
   const float* RepresentAll(RecordContext& context, const int32_t* tokens) const;
-  const float* LogitsOf(const RecordContext& context) const;
+  const float* GetLogits(const RecordContext& context) const;
   // The state that is pooled from each record [B, D], after the last block; and its gradient. When first positions are
   // pooled, this is before the final norm. Both are copies, except for the first position of a single record.
   const float* Pooled(const RecordContext& context) const;

@@ -32,7 +32,7 @@ struct RowNorm {
 };
 
 struct OuterFactor {
-  size_t parameter;  // index in ParametersOf(architecture)
+  size_t parameter;  // index in ListParameters(architecture)
   size_t first_row;  // first row of the parameter that this block covers
   const float* dy_RN;
   size_t lddy;

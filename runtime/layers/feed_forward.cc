@@ -3,7 +3,7 @@
 namespace wisp {
 namespace {
 
-kernels::Activation ActivationOf(ActivationKind kind) {
+kernels::Activation ToActivation(ActivationKind kind) {
   switch (kind) {
     case ActivationKind::kRelu:
       return kernels::Activation::kRelu;
@@ -23,7 +23,7 @@ FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>
     : inner_(a.blocks[index].feed_forward.inner_width),
       in_rows_(a.blocks[index].feed_forward.in_rows()),
       gated_(a.blocks[index].feed_forward.gated),
-      activation_(ActivationOf(a.blocks[index].feed_forward.activation)),
+      activation_(ToActivation(a.blocks[index].feed_forward.activation)),
       in_(parameters,
           FindLinear(a, parameters, ParameterRole::kFeedForwardInWeight, ParameterRole::kFeedForwardInBias, index),
           plan),

@@ -11,10 +11,10 @@ namespace wisp {
 namespace {
 
 template <class Kind>
-class GraphOf final : public Graph {
+class GraphFor final : public Graph {
  public:
   template <class... Arguments>
-  explicit GraphOf(Arguments&&... arguments) : Graph(graph_), graph_(std::forward<Arguments>(arguments)...) {}
+  explicit GraphFor(Arguments&&... arguments) : Graph(graph_), graph_(std::forward<Arguments>(arguments)...) {}
 
   void Forward(RecordContext& context, Batch batch, double* loss_B) const override {
     graph_.Forward(context, batch, loss_B);
@@ -44,16 +44,16 @@ class GraphOf final : public Graph {
 
 }  // namespace
 
-size_t RecordsOfRows(const Architecture& a, size_t num_negatives, size_t rows) {
+size_t CountRecords(const Architecture& a, size_t num_negatives, size_t rows) {
   if (a.head.kind == HeadKind::kNextItem && num_negatives == 0)
-    rows = std::min(rows, kStoredLogitsBytes / (LogitsOfRow(a.num_items) * sizeof(float)));
+    rows = std::min(rows, kStoredLogitsBytes / (CountRowLogits(a.num_items) * sizeof(float)));
   return std::clamp<size_t>(rows / a.max_length, 1, kMostAtOnce);
 }
 
 std::unique_ptr<Graph> MakeGraph(const Architecture& a, const kernels::Device& device, const GraphOptions& options) {
-  if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphOf<Classifier>>(a, device, options);
-  if (a.item_features > 0) return std::make_unique<GraphOf<TwoTower>>(a, device, options);
-  return std::make_unique<GraphOf<Recommender>>(a, device, options);
+  if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphFor<Classifier>>(a, device, options);
+  if (a.item_features > 0) return std::make_unique<GraphFor<TwoTower>>(a, device, options);
+  return std::make_unique<GraphFor<Recommender>>(a, device, options);
 }
 
 }  // namespace wisp

@@ -48,8 +48,8 @@ struct GraphOptions {
 };
 
 // Options for a graph that runs weights as a model file stores them (ModelFile::tensors), on the host or on a device.
-GraphOptions InferenceOf(const kernels::Device& device, const Architecture& architecture,
-                         std::span<const StoredTensor> stored);
+GraphOptions MakeInferenceOptions(const kernels::Device& device, const Architecture& architecture,
+                                  std::span<const StoredTensor> stored);
 
 // The common part of every graph: parameters, packed matrices and the buffer plan. ModelView and Classifier derive from
 // it. Forward and Backward are no virtual functions here, so that an app that only scores does not link the gradients.
@@ -186,7 +186,7 @@ class Graph {
 inline constexpr size_t kMostAtOnce = 64;
 // The limit on a device, where a head keeps no logits.
 inline constexpr size_t kMostOnDevice = 1024;
-size_t RecordsOfRows(const Architecture& architecture, size_t num_negatives, size_t rows);
+size_t CountRecords(const Architecture& architecture, size_t num_negatives, size_t rows);
 
 // Makes the graph for the architecture's head.
 std::unique_ptr<Graph> MakeGraph(const Architecture& architecture, const kernels::Device& device,

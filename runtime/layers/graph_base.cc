@@ -25,11 +25,12 @@ uint32_t NumPadding(std::span<const int32_t> inputs) {
 }  // namespace
 
 // On a device, panels are stored as rows of floats (DeviceWeights).
-GraphOptions InferenceOf(const kernels::Device& device, const Architecture& a, std::span<const StoredTensor> stored) {
+GraphOptions MakeInferenceOptions(const kernels::Device& device, const Architecture& a,
+                                  std::span<const StoredTensor> stored) {
   GraphOptions options{.use = GraphUse::kInference};
   if (stored.empty()) return options;
   options.head = HeadPackingFor(*device.ops, a, ParameterSource(stored));
-  const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
+  const std::optional<size_t> table = FindHeadTable(a, ListParameters(a));
   if (device.memory.is_host()) {
     options.stored = stored;
   } else if (table && stored[*table].panels.data != nullptr) {
@@ -41,7 +42,7 @@ GraphOptions InferenceOf(const kernels::Device& device, const Architecture& a, s
 GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
     : architecture_(a),
       device_(device),
-      parameters_(ParametersOf(a)),
+      parameters_(ListParameters(a)),
       pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head,
                  options.use == GraphUse::kTraining || !device.memory.is_host(), options.stored),
       plan_(options.use, options.max_length > 0 ? std::min(options.max_length, a.max_length) : a.max_length,

@@ -44,25 +44,25 @@ class KeyValuePlan {
     blocks_.push_back(of_position);
     return blocks_.size() - 1;
   }
-  size_t allocated_bytes(const CachedPositions& kept) const { return PlanOf(kept).allocated_bytes(); }
+  size_t allocated_bytes(const CachedPositions& kept) const { return GetPlan(kept).allocated_bytes(); }
 
  private:
   friend class KeyValueCache;
   size_t RoomFor(size_t positions) const { return (positions + panel_ - 1) / panel_ * panel_; }
-  size_t BytesOf(const CachedNumbers& numbers, const CachedPositions& kept) const {
+  size_t GetBytes(const CachedNumbers& numbers, const CachedPositions& kept) const {
     return RoomFor(kept.positions) *
            (numbers.keys_and_values * kernels::CacheElementBytes(kept.type) + numbers.variances * sizeof(float));
   }
-  ArenaPlan PlanOf(const CachedPositions& kept, std::vector<Slot<std::byte>>* slots = nullptr) const {
+  ArenaPlan GetPlan(const CachedPositions& kept, std::vector<Slot<std::byte>>* slots = nullptr) const {
     ArenaPlan plan;
     const bool all = kept.blocks == CacheBlocks::kAll;
     size_t largest = 0;
-    for (const CachedNumbers& numbers : blocks_) largest = std::max(largest, BytesOf(numbers, kept));
+    for (const CachedNumbers& numbers : blocks_) largest = std::max(largest, GetBytes(numbers, kept));
     Slot<std::byte> turns[2];
     turns[0] = turns[1] = all ? Slot<std::byte>() : plan.Reserve<std::byte>(largest);
     if (kept.blocks == CacheBlocks::kTwoInTurn) turns[1] = plan.Reserve<std::byte>(largest);
     for (size_t i = 0; i < blocks_.size(); ++i) {
-      const Slot<std::byte> slot = all ? plan.Reserve<std::byte>(BytesOf(blocks_[i], kept)) : turns[i % 2];
+      const Slot<std::byte> slot = all ? plan.Reserve<std::byte>(GetBytes(blocks_[i], kept)) : turns[i % 2];
       if (slots != nullptr) slots->push_back(slot);
     }
     return plan;
@@ -75,7 +75,7 @@ class KeyValueCache {
  public:
   KeyValueCache() = default;
   KeyValueCache(const KeyValuePlan& plan, const CachedPositions& kept, const kernels::Memory& memory = {})
-      : arena_(plan.PlanOf(kept, &slots_), memory, ArenaUse::kInPart),
+      : arena_(plan.GetPlan(kept, &slots_), memory, ArenaUse::kInPart),
         kept_(kept),
         room_(plan.RoomFor(kept.positions)) {
     for (const CachedNumbers& numbers : plan.blocks_)

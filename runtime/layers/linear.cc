@@ -18,7 +18,7 @@ LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSp
                             ParameterRole bias, uint32_t block) {
   LinearParameters found{.weight = RequireParameter(parameters, weight, block),
                          .bias = FindParameter(parameters, bias, block)};
-  const std::optional<AdapterRoles> roles = AdapterRolesOf(weight);
+  const std::optional<AdapterRoles> roles = FindAdapterRoles(weight);
   if (!a.adapter || !roles) return found;
   const std::optional<size_t> down = FindParameter(parameters, roles->down, block);
   if (!down) return found;  // not a matrix of the adapter
@@ -57,7 +57,7 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
   const size_t step = packed ? kPackedRows : kernels::PanelRows(panels.bits);
-  const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
+  const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kLoneRowAdds : 1);
   // If threads share the rows, each comes here without helpers. Otherwise the columns of a few rows are shared.
   ForEachRange(context.helpers, (part.n + step - 1) / step, adds, [&](size_t begin, size_t end) {
     const size_t first = begin * step, n = std::min(end * step, part.n) - first;

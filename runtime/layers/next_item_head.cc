@@ -16,13 +16,13 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
       max_records_(plan.max_records),
       bias_(FindParameter(parameters, ParameterRole::kOutputBias)),
       is_host_(plan.is_host) {
-  const size_t tiles = LogitsOfRow(num_items_) / kHeadTile;
-  stored_ = is_host_ && LogitsOfRow(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
+  const size_t tiles = CountRowLogits(num_items_) / kHeadTile;
+  stored_ = is_host_ && CountRowLogits(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
   tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
     *slot = plan.backward.Reserve<float>(max_rows_);
-  // With several records, emitted data must stay valid and the logits are kept (RecordsOfRows).
+  // With several records, emitted data must stay valid and the logits are kept (CountRecords).
   keeps_dbias_ = max_records_ > 1 && stored_ && bias_ && parameters[*bias_].trained;
   dbias_ = plan.backward.Reserve<float>((keeps_dbias_ ? tiles : 1) * kHeadTile * max_records_);
 }
@@ -118,7 +118,7 @@ const float* NextItemHead::BackwardRows(const RecordContext& context, const Tile
   return FloatRows(context, table_, tile.first, tile.n);
 }
 
-RowNorm NextItemHead::RowNormOf(const Weights& weights, const Tile& tile) const {
+RowNorm NextItemHead::GetRowNorm(const Weights& weights, const Tile& tile) const {
   if (weights.unit_gain() == nullptr) return {};
   return {.w_NK = weights.at(table_) + tile.first * d_,
           .rstd_N = weights.unit_rstd() + tile.first,
@@ -137,7 +137,7 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
                 .records = context.records,
                 .n = tile.n,
                 .k = d_,
-                .row_norm = RowNormOf(context.weights, tile)});
+                .row_norm = GetRowNorm(context.weights, tile)});
   }
   if (!bias_ || !sink.Wants(*bias_)) return;
   float* dbias = context.backward(dbias_) + (keeps_dbias_ ? tile.first * max_records_ : 0);
@@ -206,8 +206,8 @@ void NextItemHead::Score(const RecordContext& context, const float* h, float* sc
 
 void NextItemHead::ScoreTogether(const RecordContext& context, const float* h, size_t rows, float* scores) const {
   if (context.ops().score_tiles != nullptr) return ScoreRows(context.weights, h, rows, scores);
-  const double adds_of_tile = static_cast<double>(rows * kHeadTile * d_) * (rows == 1 ? kAddsOfLoneOne : 1);
-  ForEachRange(context.helpers, LogitsOfRow(num_items_) / kHeadTile, adds_of_tile, [&](size_t begin, size_t end) {
+  const double adds_of_tile = static_cast<double>(rows * kHeadTile * d_) * (rows == 1 ? kLoneRowAdds : 1);
+  ForEachRange(context.helpers, CountRowLogits(num_items_) / kHeadTile, adds_of_tile, [&](size_t begin, size_t end) {
     ScoreItems(context.weights, h, rows, {begin * kHeadTile, std::min(end * kHeadTile, num_items_)}, scores);
   });
 }

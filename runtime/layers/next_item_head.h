@@ -22,7 +22,7 @@ namespace wisp {
 inline constexpr size_t kStoredLogitsBytes = size_t{4} << 20;
 
 // Floats of a row's kept logits: whole tiles.
-inline size_t LogitsOfRow(size_t num_items) { return (num_items + kHeadTile - 1) / kHeadTile * kHeadTile; }
+inline size_t CountRowLogits(size_t num_items) { return (num_items + kHeadTile - 1) / kHeadTile * kHeadTile; }
 
 class NextItemHead {
  public:
@@ -83,7 +83,7 @@ class NextItemHead {
   // The table rows that multiply the gradients of logits; and the norm that the table's own gradient passes, in a
   // cosine head.
   const float* BackwardRows(const RecordContext& context, const Tile& tile) const;
-  RowNorm RowNormOf(const Weights& weights, const Tile& tile) const;
+  RowNorm GetRowNorm(const Weights& weights, const Tile& tile) const;
   const float* Bias(const Weights& weights, size_t first) const;
 
   size_t table_, d_, num_items_, max_rows_, max_records_;

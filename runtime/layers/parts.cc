@@ -36,7 +36,7 @@ size_t RowParts::FirstWanted(const RecordContext& context) const {
   return part;
 }
 
-RecordContext RowParts::PartOf(const RecordContext& context, size_t index) const {
+RecordContext RowParts::GetPart(const RecordContext& context, size_t index) const {
   const size_t begin = begin_[index], end = begin_[index + 1];
   const size_t not_wanted = context.rows() - context.wanted_rows();
   return {.weights = context.weights,

@@ -24,19 +24,19 @@ namespace wisp {
 
 // Multiply-adds that are worth a fork and a join. They take 20 us on one AVX-512 core; fork and join take 1 to 2 us
 // (Sapphire Rapids, November 2026).
-inline constexpr double kLeastOfPart = 1e6;
+inline constexpr double kMinPartWork = 1e6;
 
 // The other threads and their buffers. The caller's buffers serve the first part.
 struct Helpers {
   Helpers(size_t num_threads, Executor executor) : team(num_threads, std::move(executor)) {}
   mutable Team team;
   std::vector<Buffers> buffers;
-  double least_of_part = kLeastOfPart;  // tests lower it to share less work
+  double least_of_part = kMinPartWork;  // tests lower it to share less work
 };
 
-// Costs in multiply-adds. kAddsOfLoneOne is the cost of one multiply-add in a product of a single row, whose weights
-// are read for that row alone. kAddsOfExponential is the cost of an exponential.
-inline constexpr double kAddsOfLoneOne = 10, kAddsOfExponential = 8;
+// Costs in multiply-adds. kLoneRowAdds is the cost of one multiply-add in a product of a single row, whose weights
+// are read for that row alone. kExponentialAdds is the cost of an exponential.
+inline constexpr double kLoneRowAdds = 10, kExponentialAdds = 8;
 
 // Multiply-adds of a row between two ForEach, and of a row with each position that it attends to.
 struct RowCost {
@@ -61,12 +61,12 @@ class RowParts {
     if (count_ == 1) return f(context, size_t{0});
     const size_t skipped = FirstWanted(context);
     context.helpers->team.Run(count_ - skipped,
-                              [&](size_t task) { f(PartOf(context, skipped + task), begin_[skipped + task]); });
+                              [&](size_t task) { f(GetPart(context, skipped + task), begin_[skipped + task]); });
   }
 
  private:
   size_t FirstWanted(const RecordContext& context) const;
-  RecordContext PartOf(const RecordContext& context, size_t index) const;
+  RecordContext GetPart(const RecordContext& context, size_t index) const;
 
   size_t count_ = 1;
   std::array<size_t, Team::kMaxTasks + 1> begin_;  // first row of each part, and the end; unused if there is one part

@@ -6,14 +6,14 @@ namespace wisp {
 namespace {
 
 // The cost of one block, as the mean over all blocks.
-RowCost CostOf(const Architecture& a) {
+RowCost ComputeCost(const Architecture& a) {
   RowCost cost{.causal = a.attend == Attend::kCausal};
   for (const BlockSpec& block : a.blocks) {
     const AttentionSpec& s = block.attention;
     const double queries = s.queries_width(), keys = s.keys_width();
     cost.row += a.width * (2 * (queries + keys) + block.feed_forward.in_rows() + block.feed_forward.inner_width);
     if (block.residual == Residual::kGated) cost.row += 2.0 * a.width * a.width;
-    cost.key += 2 * queries + kAddsOfExponential * s.num_heads;
+    cost.key += 2 * queries + kExponentialAdds * s.num_heads;
     // The kernel assumes that the last query stands at the last key. With slopes and full attention, a part would have
     // keys after its last query. So such a sequence is not split.
     if (s.slope > 0 && !cost.causal) return {};
@@ -28,7 +28,7 @@ RowCost CostOf(const Architecture& a) {
 
 Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
              size_t normed_rows, BufferPlan& plan)
-    : d_(a.width), cost_(CostOf(a)), recomputes_(plan.recomputes), variance_(a, plan) {
+    : d_(a.width), cost_(ComputeCost(a)), recomputes_(plan.recomputes), variance_(a, plan) {
   const auto num_blocks = static_cast<uint32_t>(a.blocks.size());
   const auto plan_blocks = [&](BufferPlan& into) {
     std::vector<Block> blocks;
@@ -48,7 +48,7 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   parameters_.resize(num_blocks);
   for (std::vector<size_t>& own : parameters_) own.reserve(parameters.size() / num_blocks);
   for (size_t p = 0; p < parameters.size(); ++p) {
-    if (IsOfBlock(parameters[p].role)) parameters_[parameters[p].block].push_back(p);
+    if (IsBlockRole(parameters[p].role)) parameters_[parameters[p].block].push_back(p);
   }
   const size_t size = plan.max_rows() * a.width;
   for (std::vector<Slot<float>>* slots : {&states_, &dstates_}) slots->reserve(num_blocks + 1);

@@ -5,7 +5,7 @@
 
 namespace wisp {
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& a, const ParameterSource& source) {
-  const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
+  const std::optional<size_t> table = FindHeadTable(a, ListParameters(a));
   if (!table || a.head.temperature > 0) return HeadPacking::kTiles;
   if (source.panels(*table).data != nullptr) return HeadPacking::kNone;
   if (source.halves(*table) == nullptr) return HeadPacking::kTiles;
@@ -26,7 +26,7 @@ size_t SquaredRows(const Architecture& a, const ParameterSpec& p) {
 
 PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head, bool keeps_unit_rows,
                    std::span<const StoredTensor> stored)
-    : parameters_(ParametersOf(a)),
+    : parameters_(ListParameters(a)),
       matrices_(parameters_.size()),
       head_parameter_(FindHeadTable(a, parameters_)),
       head_(head_parameter_ ? head : HeadPacking::kNone),

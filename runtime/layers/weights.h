@@ -25,7 +25,8 @@ inline constexpr size_t kHeadTile = 256;
 // A cosine head adds this to the mean square of a row before the square root, for rows that are zero.
 inline constexpr float kUnitEpsilon = 1e-8f;
 
-// Where to read parameters: from one flat buffer laid out by ParametersOf, or each where its file has it. Owns nothing.
+// Where to read parameters: from one flat buffer laid out by ListParameters, or each where its file has it. Owns
+// nothing.
 class ParameterSource {
  public:
   ParameterSource(const float* flat) : flat_(flat) {}

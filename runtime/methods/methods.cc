@@ -27,7 +27,7 @@ constexpr MethodEntry kSampled{.make = MakeSparseMethod, .plan = PlanSparseMetho
 
 }  // namespace
 
-const MethodEntry& EntryOf(const TrainingOptions& o) {
+const MethodEntry& GetEntry(const TrainingOptions& o) {
   if (o.method == Method::kRgp) return kRgp;
   if (o.method == Method::kFest) return kFest;
   if (IsAdaptive(o.method)) return kAdaFest;

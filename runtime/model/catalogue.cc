@@ -17,7 +17,7 @@ struct RowMixture {
   RowOrigin origin;
 };
 
-std::set<std::string> WordsOf(std::string_view text) {
+std::set<std::string> GetWords(std::string_view text) {
   std::set<std::string> words;
   std::string word;
   for (const char c : text) {
@@ -31,7 +31,7 @@ std::set<std::string> WordsOf(std::string_view text) {
   return words;
 }
 
-std::string_view NameOf(const ModelFile& model, size_t item) {
+std::string_view GetName(const ModelFile& model, size_t item) {
   return model.has_item_names() ? model.item_name(item) : model.item_key(item);
 }
 
@@ -39,7 +39,7 @@ class Rows {
  public:
   explicit Rows(const ModelFile& base) : base_(base) {
     for (uint32_t i = 0; i < base.num_items(); ++i) {
-      for (const std::string& word : WordsOf(NameOf(base, i))) items_of_[word].push_back(i);
+      for (const std::string& word : GetWords(GetName(base, i))) items_of_[word].push_back(i);
     }
   }
 
@@ -54,7 +54,7 @@ class Rows {
     std::map<uint32_t, double> weights;
     const double items = base_.num_items();
     double sum = 0;
-    for (const std::string& word : WordsOf(item.name.empty() ? item.key : item.name)) {
+    for (const std::string& word : GetWords(item.name.empty() ? item.key : item.name)) {
       const auto found = items_of_.find(word);
       if (found == items_of_.end()) continue;
       const auto count = static_cast<double>(found->second.size());
@@ -81,7 +81,7 @@ void CopyParameter(const ParameterSpec& from, const ParameterSpec& to, std::span
   std::copy_n(old.data() + from.offset, from.size(), weights.data() + to.offset);
   const bool from_features =
       from.role == ParameterRole::kItemFeatures || (from.role == ParameterRole::kItemTable && !from.trained);
-  const size_t n = from_features ? 0 : NumbersOfItem(from);
+  const size_t n = from_features ? 0 : CountItemNumbers(from);
   for (size_t m = 0; n > 0 && m < mixtures.size(); ++m) {
     for (size_t c = 0; c < n; ++c) {
       double sum = 0;
@@ -114,7 +114,7 @@ Status Check(const ModelFile& base, std::span<const NewItem> items) {
 
 }  // namespace
 
-size_t NumbersOfItem(const ParameterSpec& p) {
+size_t CountItemNumbers(const ParameterSpec& p) {
   switch (p.role) {
     case ParameterRole::kItemFeatures:
     case ParameterRole::kItemTable:
@@ -129,7 +129,7 @@ size_t NumbersOfItem(const ParameterSpec& p) {
 }
 
 void RowsFromFeatures(const Architecture& a, size_t first, std::span<float> weights) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   const auto at = [&](ParameterRole role) {
     return weights.data() + parameters[RequireParameter(parameters, role)].offset;
   };
@@ -146,7 +146,7 @@ void RowsFromFeatures(const Architecture& a, size_t first, std::span<float> weig
   }
 }
 
-std::vector<std::string> ItemKeysOf(const ModelFile& model) {
+std::vector<std::string> GetItemKeys(const ModelFile& model) {
   std::vector<std::string> keys;
   for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
   return keys;
@@ -168,7 +168,7 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
   grown.contents.storage = base.storage();
   grown.contents.architecture.num_items += static_cast<uint32_t>(items.size());
   WISP_RETURN_IF_ERROR(Validate(grown.contents.architecture));
-  const auto from = ParametersOf(base.architecture()), to = ParametersOf(grown.contents.architecture);
+  const auto from = ListParameters(base.architecture()), to = ListParameters(grown.contents.architecture);
   grown.weights.resize(FlatSize(to));
   for (size_t i = 0; i < from.size(); ++i) CopyParameter(from[i], to[i], old, mixtures, grown.weights);
   const bool has_features = base.architecture().item_features > 0;
@@ -207,7 +207,7 @@ Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::st
     return InvalidArgument(base.name(), ": all its items would be retired",
                            base.untrained().empty() ? "" : " or have not learned yet",
                            "; one at least must be left to recommend");
-  ModelContents contents = ContentsOf(base, room);
+  ModelContents contents = GetContents(base, room);
   contents.storage = base.storage();
   contents.retired.assign(retired.begin(), retired.end());
   return contents;

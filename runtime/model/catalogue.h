@@ -46,7 +46,7 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
 enum class Offer { kRetired, kRestored };
 // Retires items, named by their keys: they are never recommended, but stay in histories and keep their rows. Or
 // restores retired items. Items that are already so stay so. kInvalidArgument: the model lacks a key; no item is left
-// to recommend; the base has no keys, or is a classifier or an adapter. `room` is as for ContentsOf.
+// to recommend; the base has no keys, or is a classifier or an adapter. `room` is as for GetContents.
 Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::string> keys, Offer offer,
                                   std::vector<float>& room);
 
@@ -55,10 +55,10 @@ Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::st
 void RowsFromFeatures(const Architecture& architecture, size_t first, std::span<float> weights);
 
 // The numbers that a parameter has for each item; 0 if it has none.
-size_t NumbersOfItem(const ParameterSpec& parameter);
+size_t CountItemNumbers(const ParameterSpec& parameter);
 
 // The key of each item; empty if the file has no keys.
-std::vector<std::string> ItemKeysOf(const ModelFile& model);
+std::vector<std::string> GetItemKeys(const ModelFile& model);
 
 }  // namespace wisp
 

@@ -59,7 +59,7 @@ const ArraySlot* FindSlot(std::string_view name) {
 // True if a run that leaves its base in a file may hold this many weights: those of the last parameters.
 bool MayBeHeld(const Metadata& metadata, uint64_t count) {
   if (metadata.root->base_model_hash() == 0) return false;
-  const std::vector<ParameterSpec> parameters = ParametersOf(metadata.architecture);
+  const std::vector<ParameterSpec> parameters = ListParameters(metadata.architecture);
   return std::any_of(parameters.begin(), parameters.end(),
                      [&](const ParameterSpec& p) { return metadata.flat_size - p.offset == count; });
 }
@@ -70,9 +70,9 @@ Status ReadArray(const std::string& name, const schema::Tensor& tensor, metadata
   if (tensor.name()->size() > 80) {
     return InvalidData(name, ": the name of an array has ", tensor.name()->size(), " bytes, allowed are 80");
   }
-  const ArraySlot* slot = FindSlot(metadata::ViewOf(tensor.name()));
+  const ArraySlot* slot = FindSlot(metadata::ToView(tensor.name()));
   if (slot == nullptr) {
-    return InvalidData(name, ": has an array \"", metadata::StringOf(tensor.name()), "\", which is unknown");
+    return InvalidData(name, ": has an array \"", metadata::ToString(tensor.name()), "\", which is unknown");
   }
   for (const ArraySlot* other : metadata.slots) {
     if (other == slot) return InvalidData(name, ": has two arrays ", slot->name);
@@ -89,7 +89,7 @@ Status ReadArray(const std::string& name, const schema::Tensor& tensor, metadata
                                           .bytes = count * sizeof(uint32_t)};
   WISP_RETURN_IF_ERROR(metadata::CheckTensor(name, tensor, expected));
   metadata.slots.push_back(slot);
-  metadata.arrays.push_back(metadata::ArrayOf(tensor));
+  metadata.arrays.push_back(metadata::ToArray(tensor));
   return OkStatus();
 }
 
@@ -110,7 +110,7 @@ Status CheckStreams(const std::string& name, const schema::Checkpoint& root, met
   std::vector<std::string_view> seen;
   for (const schema::Stream* stream : *streams) {
     WISP_RETURN_IF_ERROR(texts.Check("name of a stream", stream->name(), metadata::Lines::kOne));
-    seen.push_back(metadata::ViewOf(stream->name()));
+    seen.push_back(metadata::ToView(stream->name()));
   }
   std::sort(seen.begin(), seen.end());
   if (const auto twice = std::adjacent_find(seen.begin(), seen.end()); twice != seen.end()) {
@@ -126,7 +126,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   const std::optional<uint32_t> classes =
       root.num_classes() > 0 ? std::optional(root.num_classes()) : std::optional<uint32_t>();
   WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture(), classes));
-  metadata.flat_size = FlatSize(ParametersOf(metadata.architecture));
+  metadata.flat_size = FlatSize(ListParameters(metadata.architecture));
   WISP_RETURN_IF_ERROR(metadata::CheckAlignment(name, *root.segment_bytes()));
   metadata::TextChecker texts(name, bytes.size());
   if (root.arrays()->size() > kNumArrays) {
@@ -245,9 +245,9 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
                .epoch = root.epoch(),
                .seed = root.seed(),
                .random = static_cast<RandomSource>(root.random()),
-               .run_id = metadata::StringOf(root.run_id()),
-               .config = metadata::StringOf(root.config()),
-               .created_by = metadata::StringOf(root.created_by()),
+               .run_id = metadata::ToString(root.run_id()),
+               .config = metadata::ToString(root.config()),
+               .created_by = metadata::ToString(root.created_by()),
                .base_model_hash = root.base_model_hash()};
   if (root.receipt() != nullptr) c.receipt.assign(root.receipt()->begin(), root.receipt()->end());
   // The file's bytes bound each array, so a damaged file cannot cause a larger allocation.
@@ -263,7 +263,7 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
     }
   }
   if (root.streams() != nullptr) {
-    for (const schema::Stream* s : *root.streams()) c.streams.push_back({metadata::StringOf(s->name()), s->position()});
+    for (const schema::Stream* s : *root.streams()) c.streams.push_back({metadata::ToString(s->name()), s->position()});
   }
   WISP_RETURN_IF_ERROR(CheckFinite(path, c));
   return c;

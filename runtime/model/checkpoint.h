@@ -34,7 +34,7 @@ struct StreamPosition {
 
 struct Checkpoint {
   Architecture architecture;
-  // Laid out by ParametersOf, FlatSize floats. For an adapter, the parameters it trains (TrainedSet). For a run that
+  // Laid out by ListParameters, FlatSize floats. For an adapter, the parameters it trains (TrainedSet). For a run that
   // leaves its base in a file, only what the run holds (FirstHeld). Everything but `weights` may be empty.
   std::vector<float> weights;
   std::vector<float> first_moment;   // Adam m or momentum, for the trained parameters (TrainedSet)

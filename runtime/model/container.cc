@@ -32,9 +32,11 @@ static_assert(sizeof(Header) == kHeaderBytes && offsetof(Header, hash) == kHashe
 constexpr char kModelKind = 'M', kCheckpointKind = 'C';
 
 // The first byte occurs in no text. The line end detects a transfer in text mode. 0x1a ends the output of `type`.
-constexpr Magic MagicOf(char kind) { return {'\x89', 'W', 'S', 'P', kind, '\r', '\n', '\x1a'}; }
+constexpr Magic MakeMagic(char kind) { return {'\x89', 'W', 'S', 'P', kind, '\r', '\n', '\x1a'}; }
 
-uint64_t HashOf(const Header& header) { return Hash64(std::as_bytes(std::span(&header, 1)).first(kHashedHeaderBytes)); }
+uint64_t ComputeHash(const Header& header) {
+  return Hash64(std::as_bytes(std::span(&header, 1)).first(kHashedHeaderBytes));
+}
 
 std::string Text(uint64_t value) { return std::to_string(value); }
 
@@ -46,11 +48,11 @@ Status CheckMagic(const std::string& name, std::span<const std::byte> file, cons
   if (file.empty()) return InvalidData(name, ": is empty, a ", format.noun, " file is needed");
   Magic magic{};
   std::memcpy(magic.data(), file.data(), std::min(file.size(), magic.size()));
-  if (magic == MagicOf(format.kind)) return OkStatus();
-  if (magic == MagicOf(kModelKind)) {
+  if (magic == MakeMagic(format.kind)) return OkStatus();
+  if (magic == MakeMagic(kModelKind)) {
     return InvalidData(name, ": is a wisp model, a ", format.noun, " file is needed");
   }
-  if (magic == MagicOf(kCheckpointKind)) {
+  if (magic == MakeMagic(kCheckpointKind)) {
     return InvalidData(name, ": is a wisp checkpoint, a ", format.noun, " file is needed");
   }
   return InvalidData(name, ": is not a ", format.noun, " file (its first bytes are others)");
@@ -79,7 +81,7 @@ Result<Header> ReadHeader(const std::string& name, std::span<const std::byte> fi
   }
   Header header;
   std::memcpy(&header, file.data(), sizeof(header));
-  if (HashOf(header) != header.hash) return InvalidData(name, ": the header is damaged (its checksum differs)");
+  if (ComputeHash(header) != header.hash) return InvalidData(name, ": the header is damaged (its checksum differs)");
   WISP_RETURN_IF_ERROR(CheckVersions(name, header, format));
   if (header.file_bytes != file.size()) {
     return InvalidData(name, ": has ", file.size(), " bytes, its header says ", header.file_bytes,
@@ -218,7 +220,7 @@ Status Write(const std::string& path, const Format& format, const Contents& cont
     return InvalidArgument(path, ": the metadata would take ", contents.metadata.size(), " bytes, allowed are ",
                            kMaxMetadataBytes, ": shorten the item names and keys");
   }
-  Header header{.magic = MagicOf(format.kind),
+  Header header{.magic = MakeMagic(format.kind),
                 .version = format.version,
                 .oldest_reader = format.oldest_reader,
                 .file_bytes = start + Place(contents.arrays).segment_bytes,
@@ -227,7 +229,7 @@ Status Write(const std::string& path, const Format& format, const Contents& cont
                 .metadata_hash = Hash64(contents.metadata),
                 .zero = 0,
                 .hash = 0};
-  header.hash = HashOf(header);
+  header.hash = ComputeHash(header);
   std::optional<FileReplacement> begun;
   if (contents.reserved == nullptr) {
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));

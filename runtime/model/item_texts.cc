@@ -3,9 +3,9 @@
 namespace wisp {
 namespace {
 
-using TextOf = std::string_view (ModelFile::*)(size_t) const;
+using GetText = std::string_view (ModelFile::*)(size_t) const;
 
-std::vector<std::string> Copied(const ModelFile& file, TextOf text) {
+std::vector<std::string> Copied(const ModelFile& file, GetText text) {
   std::vector<std::string> texts;
   texts.reserve(file.num_items());
   for (size_t i = 0; i < file.num_items(); ++i) texts.emplace_back((file.*text)(i));
@@ -13,7 +13,7 @@ std::vector<std::string> Copied(const ModelFile& file, TextOf text) {
 }
 
 // Bytes of a vector of strings that is allocated in one step.
-size_t BytesOfTexts(const ModelFile& file, TextOf text) {
+size_t CountTextBytes(const ModelFile& file, GetText text) {
   size_t bytes = file.num_items() * sizeof(std::string);
   for (size_t i = 0; i < file.num_items(); ++i) {
     const size_t length = (file.*text)(i).size();
@@ -32,8 +32,8 @@ ItemTexts CopyItemTexts(const ModelFile& file) {
 }
 
 size_t PlanItemTexts(const ModelFile& file) {
-  return (file.has_item_keys() ? BytesOfTexts(file, &ModelFile::item_key) : 0) +
-         (file.has_item_names() ? BytesOfTexts(file, &ModelFile::item_name) : 0);
+  return (file.has_item_keys() ? CountTextBytes(file, &ModelFile::item_key) : 0) +
+         (file.has_item_names() ? CountTextBytes(file, &ModelFile::item_name) : 0);
 }
 
 }  // namespace wisp

@@ -5,23 +5,23 @@
 
 namespace wisp {
 
-std::vector<int32_t> WithheldOf(std::span<const int32_t> retired, std::span<const int32_t> untrained) {
+std::vector<int32_t> MergeWithheld(std::span<const int32_t> retired, std::span<const int32_t> untrained) {
   std::vector<int32_t> withheld;
   std::set_union(retired.begin(), retired.end(), untrained.begin(), untrained.end(), std::back_inserter(withheld));
   return withheld;
 }
 
-ModelLists ListsOf(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
-                   OutputBiasOrigin origin) {
+ModelLists MakeLists(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
+                     OutputBiasOrigin origin) {
   return {.allow_seen = allow_seen,
           .withheld = withheld,
           .untrained = untrained,
           .bias_is_popularity = origin != OutputBiasOrigin::kNone};
 }
 
-ModelLists ListsOf(const ModelContents& contents, std::vector<int32_t>& withheld) {
-  withheld = WithheldOf(contents.retired, contents.untrained);
-  return ListsOf(contents.allow_seen, withheld, contents.untrained, contents.output_bias_origin);
+ModelLists MakeLists(const ModelContents& contents, std::vector<int32_t>& withheld) {
+  withheld = MergeWithheld(contents.retired, contents.untrained);
+  return MakeLists(contents.allow_seen, withheld, contents.untrained, contents.output_bias_origin);
 }
 
 }  // namespace wisp

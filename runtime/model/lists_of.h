@@ -12,15 +12,15 @@
 namespace wisp {
 
 // The items of either list, ascending, as in ModelLists::withheld. Both inputs are ascending.
-std::vector<int32_t> WithheldOf(std::span<const int32_t> retired, std::span<const int32_t> untrained);
+std::vector<int32_t> MergeWithheld(std::span<const int32_t> retired, std::span<const int32_t> untrained);
 
 // Makes the rules for a file with these values. Every ModelLists of a model comes from here.
-ModelLists ListsOf(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
-                   OutputBiasOrigin origin);
+ModelLists MakeLists(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
+                     OutputBiasOrigin origin);
 
 // ModelFile::lists() of the file that WriteModel would make of these contents; for an adapter, beside its base.
 // `withheld` is storage; like the contents it must outlive the result.
-ModelLists ListsOf(const ModelContents& contents, std::vector<int32_t>& withheld);
+ModelLists MakeLists(const ModelContents& contents, std::vector<int32_t>& withheld);
 
 }  // namespace wisp
 

@@ -128,7 +128,7 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 
 namespace {
 
-RotarySpec RotaryOf(const schema::Block& b) {
+RotarySpec MakeRotary(const schema::Block& b) {
   if (b.rotary_width() == 0) return {};
   return {.width = b.rotary_width(), .base = b.rotary_base(), .interleaved = b.rotary_interleaved()};
 }
@@ -165,7 +165,7 @@ Architecture AsStored(const schema::Architecture& stored) {
                                       .num_kv_heads = b->num_kv_heads(),
                                       .head_width = b->head_width(),
                                       .slope = b->attention_slope(),
-                                      .rotary = RotaryOf(*b),
+                                      .rotary = MakeRotary(*b),
                                       .window = b->window()},
                         .feed_forward = {.inner_width = b->inner_width(),
                                          .activation = static_cast<ActivationKind>(b->activation()),
@@ -210,7 +210,7 @@ Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_
 }
 
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected) {
-  const std::string which = name + ": tensor " + StringOf(tensor.name());
+  const std::string which = name + ": tensor " + ToString(tensor.name());
   const char* type = TypeName(tensor.type());
   if (type == nullptr) {
     return InvalidData(which, " has element type ", static_cast<int>(tensor.type()), ", allowed are 0 to ",
@@ -237,8 +237,8 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
   return OkStatus();
 }
 
-container::Array ArrayOf(const schema::Tensor& tensor) {
-  return {.name = ViewOf(tensor.name()),
+container::Array ToArray(const schema::Tensor& tensor) {
+  return {.name = ToView(tensor.name()),
           .segment = tensor.segment(),
           .offset = tensor.offset(),
           .bytes = tensor.bytes(),

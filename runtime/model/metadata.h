@@ -35,10 +35,10 @@ class TextChecker {
   uint64_t bytes_left_;
 };
 
-inline std::string_view ViewOf(const flatbuffers::String* text) {
+inline std::string_view ToView(const flatbuffers::String* text) {
   return text ? text->string_view() : std::string_view();
 }
-inline std::string StringOf(const flatbuffers::String* text) { return std::string(ViewOf(text)); }
+inline std::string ToString(const flatbuffers::String* text) { return std::string(ToView(text)); }
 
 flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
                                                             const Architecture& a);
@@ -61,7 +61,7 @@ struct ExpectedTensor {
 };
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected);
 
-container::Array ArrayOf(const schema::Tensor& tensor);
+container::Array ToArray(const schema::Tensor& tensor);
 
 // True if all are finite. Runs at about the speed of memory.
 bool AllFinite(std::span<const float> values);

@@ -34,7 +34,7 @@ struct ModelFile::Impl {
 
 namespace {
 
-// The flat buffer, if all tensors lie as ParametersOf lays them out and the one segment holds nothing else.
+// The flat buffer, if all tensors lie as ListParameters lays them out and the one segment holds nothing else.
 std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::span<const StoredTensor> tensors) {
   if (model.architecture.adapter) return {};
   const size_t flat_size = FlatSize(model.parameters);
@@ -84,7 +84,7 @@ Status ModelFile::Impl::Load(Accept accept, const std::string& name, std::span<c
     StoredTensor& tensor = tensors.emplace_back();
     if (model.types[i] == schema::ElementType::F16) {
       tensor.halves = reinterpret_cast<const kernels::Half*>(data);
-    } else if (const auto bits = metadata::BitsOf(model.types[i])) {
+    } else if (const auto bits = metadata::GetBits(model.types[i])) {
       tensor.panels = {.data = data, .bits = *bits};
     } else {
       tensor.floats = reinterpret_cast<const float*>(data);
@@ -115,7 +115,7 @@ Status ModelFile::Impl::Join(std::unique_ptr<Impl> with) {
   std::vector<StoredTensor> all = with->tensors;
   all.insert(all.end(), tensors.begin(), tensors.end());
   tensors = std::move(all);
-  parameters = ParametersOf(model.architecture);
+  parameters = ListParameters(model.architecture);
   model.provenance = JoinProvenance({with->model.provenance, model.provenance});
   base = std::move(with);
   return OkStatus();
@@ -225,7 +225,7 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
 
 namespace {
 
-WeightStorage StorageOf(kernels::PanelBits bits) {
+WeightStorage ToStorage(kernels::PanelBits bits) {
   switch (bits) {
     case kernels::PanelBits::kEight:
       return WeightStorage::kInt8;
@@ -241,7 +241,7 @@ WeightStorage StorageOf(kernels::PanelBits bits) {
 
 WeightStorage ModelFile::storage() const {
   const auto of = [](const StoredTensor& t) {
-    if (t.panels.data != nullptr) return StorageOf(t.panels.bits);
+    if (t.panels.data != nullptr) return ToStorage(t.panels.bits);
     return t.halves != nullptr ? WeightStorage::kHalf : WeightStorage::kFloat;
   };
   WeightStorage storage = WeightStorage::kFloat;
@@ -249,7 +249,7 @@ WeightStorage ModelFile::storage() const {
   return storage;
 }
 
-ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
+ModelContents GetContents(const ModelFile& m, std::vector<float>& room) {
   ModelContents contents = ContentsWithoutWeights(m);
   contents.weights = m.AllWeights(room);
   return contents;
@@ -283,12 +283,12 @@ bool ModelFile::has_item_names() const {
 
 std::string_view ModelFile::item_key(size_t item) const {
   if (!has_item_keys()) return {};
-  return metadata::ViewOf(impl_->texts().item_keys()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+  return metadata::ToView(impl_->texts().item_keys()->Get(static_cast<flatbuffers::uoffset_t>(item)));
 }
 
 std::string_view ModelFile::item_name(size_t item) const {
   if (!has_item_names()) return {};
-  return metadata::ViewOf(impl_->texts().item_names()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+  return metadata::ToView(impl_->texts().item_names()->Get(static_cast<flatbuffers::uoffset_t>(item)));
 }
 
 std::span<const int32_t> ModelFile::retired() const {
@@ -301,7 +301,7 @@ std::span<const int32_t> ModelFile::untrained() const {
 
 ModelLists ModelFile::lists() const {
   const metadata::ModelMetadata& model = impl_->base ? impl_->base->model : impl_->model;
-  return ListsOf(model.root->allow_seen(), model.withheld, model.untrained, output_bias_origin());
+  return MakeLists(model.root->allow_seen(), model.withheld, model.untrained, output_bias_origin());
 }
 
 std::span<const std::byte> ModelFile::tokenizer() const {
@@ -324,8 +324,8 @@ std::span<const ProvenanceEntry> ModelFile::provenance() const { return impl_->m
 OutputBiasOrigin ModelFile::output_bias_origin() const {
   return static_cast<OutputBiasOrigin>(impl_->texts().output_bias_origin());
 }
-std::string_view ModelFile::description() const { return metadata::ViewOf(impl_->model.root->description()); }
-std::string_view ModelFile::created_by() const { return metadata::ViewOf(impl_->model.root->created_by()); }
+std::string_view ModelFile::description() const { return metadata::ToView(impl_->model.root->description()); }
+std::string_view ModelFile::created_by() const { return metadata::ToView(impl_->model.root->created_by()); }
 const std::string& ModelFile::name() const { return impl_->view.name; }
 uint32_t ModelFile::format_version() const { return impl_->view.version; }
 uint32_t ModelFile::oldest_reader() const { return impl_->view.oldest_reader; }

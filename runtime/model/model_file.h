@@ -8,7 +8,7 @@
 // Format: container.h describes the header and the placement of segments, schema/model.fbs the metadata,
 // schema/README.md how they may change. In short: a 64-byte header with magic, versions, sizes and hashes; FlatBuffers
 // metadata of at most 64 MiB (architecture, tensors, items, provenance); weights on 16 KiB pages, each tensor on 64
-// bytes. This writer makes one segment. It has the bytes of the flat buffer of ParametersOf(architecture), except in
+// bytes. This writer makes one segment. It has the bytes of the flat buffer of ListParameters(architecture), except in
 // two cases: weights are stored as float16 or panels, or the file is an adapter, which holds only its own matrices.
 //
 // Release builds, too, check header and metadata hashes; the FlatBuffers verifier with tight limits; enum ranges; sizes
@@ -108,7 +108,7 @@ Status CheckDatasetName(const std::string& name);
 struct ModelContents {
   Architecture architecture;
   std::optional<ClassifierDescription> classifier;  // only and always with a classes head
-  std::span<const float> weights;  // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
+  std::span<const float> weights;  // FlatSize(ListParameters(architecture)) floats; gaps are written as zeros
   // The offset of the first weight in `weights`, and the earlier parameters, in their order. An adapter's file contains
   // none of these.
   size_t first_weight = 0;
@@ -189,13 +189,13 @@ class ModelFile {
   bool is_classifier() const { return architecture().head.kind == HeadKind::kClasses; }
   // Only for a classifier.
   const ClassifierDescription& classifier() const;
-  // ParametersOf(architecture()); for an adapter without its base, StoredParameters.
+  // ListParameters(architecture()); for an adapter without its base, StoredParameters.
   std::span<const ParameterSpec> parameters() const;
   // Their tensors in the file, in the same order: for ParameterSource (runtime/layers/weights.h).
   std::span<const StoredTensor> tensors() const;
   // parameters()[parameter_index], row-major [rows, cols], on 64 bytes; null if it is float16 or panels.
   const float* Tensor(size_t parameter_index) const;
-  // All weights as one flat buffer laid out by ParametersOf. Empty if the file has another layout, such as float16 or
+  // All weights as one flat buffer laid out by ListParameters. Empty if the file has another layout, such as float16 or
   // panels.
   std::span<const float> flat_weights() const;
   // All weights of any file as such a buffer: in place if possible, otherwise copied to `room` and converted to
@@ -252,7 +252,7 @@ class ModelFile {
 
 // The contents of the file, to be written again, changed or not. Weights are written as float32 unless the caller sets
 // another storage. `room` stores weights that cannot be used in place; it must live as long as the result.
-ModelContents ContentsOf(const ModelFile& file, std::vector<float>& room);
+ModelContents GetContents(const ModelFile& file, std::vector<float>& room);
 // The contents without weights. Reads no weights.
 ModelContents ContentsWithoutWeights(const ModelFile& file);
 

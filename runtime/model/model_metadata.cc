@@ -23,7 +23,7 @@ std::string Short(std::string_view text) {
 
 }  // namespace
 
-std::optional<kernels::PanelBits> BitsOf(schema::ElementType type) {
+std::optional<kernels::PanelBits> GetBits(schema::ElementType type) {
   if (type == schema::ElementType::I8Blocks) return kernels::PanelBits::kEight;
   if (type == schema::ElementType::I4Blocks) return kernels::PanelBits::kFour;
   if (type == schema::ElementType::F32Panels) return kernels::PanelBits::kThirtyTwo;
@@ -43,7 +43,7 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
   for (size_t i = 0; i < count; ++i) {
     const schema::Tensor& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
     WISP_RETURN_IF_ERROR(texts.Check("name of tensor " + Text(i), tensor.name(), Lines::kOne));
-    const std::string_view tensor_name = ViewOf(tensor.name());
+    const std::string_view tensor_name = ToView(tensor.name());
     const auto found = index_of.find(tensor_name);
     if (found == index_of.end()) {
       return InvalidData(name, ": has a tensor ", Short(tensor_name), ", which this architecture does not have");
@@ -55,7 +55,7 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     const uint64_t shape[2] = {p.rows, p.cols};
     const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
     const bool may_be_half = p.shape == ParameterShape::kTable, may_be_panels = MayBePanels(model.architecture, p);
-    const std::optional<kernels::PanelBits> bits = BitsOf(tensor.type());
+    const std::optional<kernels::PanelBits> bits = GetBits(tensor.type());
     schema::ElementType& type = model.types[found->second];
     if ((may_be_half && tensor.type() == schema::ElementType::F16) || (may_be_panels && bits)) type = tensor.type();
     WISP_RETURN_IF_ERROR(CheckTensor(
@@ -69,7 +69,7 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
                          ? (may_be_half ? "f32, f32 panels, f16, int8 or int4" : "f32, f32 panels, int8 or int4")
                          : (may_be_half ? "f32 or f16" : "f32")}));
     model.array_of_parameter[found->second] = i;
-    model.arrays.push_back(ArrayOf(tensor));
+    model.arrays.push_back(ToArray(tensor));
   }
   for (size_t i = 0; i < model.parameters.size(); ++i) {
     if (model.array_of_parameter[i] == SIZE_MAX) {
@@ -111,7 +111,7 @@ Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
     if (item >= num_keys) {
       return InvalidData(name, ": item_key_order names item ", item, ", allowed are 0 to ", num_keys - 1);
     }
-    const std::string_view key = ViewOf(keys->Get(item));
+    const std::string_view key = ToView(keys->Get(item));
     if (i > 0 && key == previous) return InvalidData(name, ": two items have the key ", Short(key));
     if (i > 0 && key < previous) return InvalidData(name, ": item_key_order is not sorted at entry ", i);
     previous = key;
@@ -174,25 +174,25 @@ Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
   return OkStatus();
 }
 
-ProvenanceEntry EntryOf(const schema::Provenance& stored) {
+ProvenanceEntry GetEntry(const schema::Provenance& stored) {
   ProvenanceEntry entry{
-      .description = StringOf(stored.description()),
+      .description = ToString(stored.description()),
       .epsilon = stored.epsilon().has_value() ? std::optional<double>(*stored.epsilon()) : std::nullopt,
       .delta = stored.delta(),
-      .accountant = StringOf(stored.accountant()),
-      .privacy_unit = StringOf(stored.privacy_unit()),
-      .adjacency = StringOf(stored.adjacency()),
+      .accountant = ToString(stored.accountant()),
+      .privacy_unit = ToString(stored.privacy_unit()),
+      .adjacency = ToString(stored.adjacency()),
       .noise = static_cast<NoiseOrigin>(stored.noise()),
-      .sampling = StringOf(stored.sampling()),
+      .sampling = ToString(stored.sampling()),
       .steps = stored.steps(),
-      .dataset = StringOf(stored.dataset()),
-      .date = StringOf(stored.date()),
+      .dataset = ToString(stored.dataset()),
+      .date = ToString(stored.date()),
       .base_model_hash = stored.base_model_hash(),
   };
   if (stored.receipt() != nullptr) entry.receipt.assign(stored.receipt()->begin(), stored.receipt()->end());
   if (stored.mechanisms() == nullptr) return entry;
   for (const schema::Mechanism* mechanism : *stored.mechanisms())
-    entry.mechanisms.push_back(StringOf(mechanism->text()));
+    entry.mechanisms.push_back(ToString(mechanism->text()));
   return entry;
 }
 
@@ -207,7 +207,7 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
     const std::string which = "provenance[" + Text(i) + "]";
     WISP_RETURN_IF_ERROR(CheckTexts(entry, which, texts));
     WISP_RETURN_IF_ERROR(CheckClaim(name + ": " + which, entry));
-    model.provenance.push_back(EntryOf(entry));
+    model.provenance.push_back(GetEntry(entry));
   }
   return OkStatus();
 }
@@ -233,7 +233,7 @@ Result<std::vector<int32_t>> ReadItems(const std::string& name, const ModelMetad
 Status ReadWithheld(const std::string& name, ModelMetadata& model) {
   WISP_ASSIGN_OR_RETURN(model.retired, ReadItems(name, model, "retired", model.root->retired()));
   WISP_ASSIGN_OR_RETURN(model.untrained, ReadItems(name, model, "untrained", model.root->untrained()));
-  model.withheld = WithheldOf(model.retired, model.untrained);
+  model.withheld = MergeWithheld(model.retired, model.untrained);
   if (model.root->allow_seen() && (model.architecture.adapter || model.classifier))
     return InvalidData(name,
                        ": says that lists may hold items of the history (allow_seen); only recommenders say it, "
@@ -300,8 +300,8 @@ Status ReadClassNames(const std::string& name, ModelMetadata& model, TextChecker
   std::vector<std::string_view> sorted;
   for (const flatbuffers::String* text : stored) {
     if (text->size() == 0) return InvalidData(name, ": a class has an empty name");
-    model.classifier->class_names.push_back(StringOf(text));
-    sorted.push_back(ViewOf(text));
+    model.classifier->class_names.push_back(ToString(text));
+    sorted.push_back(ToView(text));
   }
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());

@@ -39,7 +39,7 @@ struct ModelMetadata {
 };
 
 // The bits of a panel type; nullopt for other types.
-std::optional<kernels::PanelBits> BitsOf(schema::ElementType type);
+std::optional<kernels::PanelBits> GetBits(schema::ElementType type);
 
 // Makes all checks of the metadata that do not need the weights. Messages start with `name`.
 Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const std::byte> metadata);

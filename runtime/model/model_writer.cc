@@ -45,26 +45,26 @@ Status CheckSizes(const std::string& path, const ModelContents& contents, size_t
   return OkStatus();
 }
 
-Offset<String> TextOrNone(FlatBufferBuilder& builder, const std::string& text) {
+Offset<String> MakeOptionalText(FlatBufferBuilder& builder, const std::string& text) {
   return text.empty() ? Offset<String>() : builder.CreateString(text);
 }
 
-Texts TextsOrNone(FlatBufferBuilder& builder, const std::vector<std::string>& texts) {
+Texts MakeOptionalTexts(FlatBufferBuilder& builder, const std::vector<std::string>& texts) {
   return texts.empty() ? Texts() : builder.CreateVectorOfStrings(texts);
 }
 
 Offset<schema::Provenance> BuildEntry(FlatBufferBuilder& builder, const ProvenanceEntry& e) {
-  const auto description = TextOrNone(builder, e.description);
+  const auto description = MakeOptionalText(builder, e.description);
   std::vector<Offset<schema::Mechanism>> list;
   for (const std::string& text : e.mechanisms)
     list.push_back(schema::CreateMechanism(builder, builder.CreateString(text)));
   const auto mechanisms = builder.CreateVector(list);
-  const auto accountant = TextOrNone(builder, e.accountant);
-  const auto privacy_unit = TextOrNone(builder, e.privacy_unit);
-  const auto adjacency = TextOrNone(builder, e.adjacency);
-  const auto sampling = TextOrNone(builder, e.sampling);
-  const auto dataset = TextOrNone(builder, e.dataset);
-  const auto date = TextOrNone(builder, e.date);
+  const auto accountant = MakeOptionalText(builder, e.accountant);
+  const auto privacy_unit = MakeOptionalText(builder, e.privacy_unit);
+  const auto adjacency = MakeOptionalText(builder, e.adjacency);
+  const auto sampling = MakeOptionalText(builder, e.sampling);
+  const auto dataset = MakeOptionalText(builder, e.dataset);
+  const auto date = MakeOptionalText(builder, e.date);
   const auto receipt = e.receipt.empty()
                            ? Offset<flatbuffers::Vector<uint8_t>>()
                            : builder.CreateVector(reinterpret_cast<const uint8_t*>(e.receipt.data()), e.receipt.size());
@@ -93,7 +93,7 @@ std::vector<uint32_t> SortedByKey(const std::vector<std::string>& keys) {
   return order;
 }
 
-schema::ElementType TypeOf(const ModelContents& contents, const ParameterSpec& p) {
+schema::ElementType GetType(const ModelContents& contents, const ParameterSpec& p) {
   const bool is_table = p.shape == ParameterShape::kTable;
   switch (contents.storage) {
     case WeightStorage::kFloat:
@@ -127,13 +127,13 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
     const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
     const auto name = builder.CreateString(p.name);
     const auto dimensions = builder.CreateVector(shape + skip, 2 - skip);
-    tensors.push_back(schema::CreateTensor(builder, name, TypeOf(contents, p), dimensions, 0, placement.offsets[i],
+    tensors.push_back(schema::CreateTensor(builder, name, GetType(contents, p), dimensions, 0, placement.offsets[i],
                                            weights.arrays[i].size(), Hash64(weights.arrays[i])));
   }
   return builder.CreateVector(tensors);
 }
 
-Offset<flatbuffers::Vector<uint32_t>> ItemsOrNone(FlatBufferBuilder& builder, const std::vector<int32_t>& items) {
+Offset<flatbuffers::Vector<uint32_t>> MakeOptionalItems(FlatBufferBuilder& builder, const std::vector<int32_t>& items) {
   if (items.empty()) return {};
   return builder.CreateVector(std::vector<uint32_t>(items.begin(), items.end()));
 }
@@ -143,16 +143,17 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   const auto architecture = metadata::BuildArchitecture(builder, contents.architecture);
   const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
   const auto tensors = BuildTensors(builder, contents, weights, placement);
-  const auto description = TextOrNone(builder, contents.description);
-  const auto created_by = TextOrNone(builder, contents.created_by);
+  const auto description = MakeOptionalText(builder, contents.description);
+  const auto created_by = MakeOptionalText(builder, contents.created_by);
   std::vector<Offset<schema::Provenance>> entries;
   for (const ProvenanceEntry& entry : contents.provenance) entries.push_back(BuildEntry(builder, entry));
   const auto provenance = builder.CreateVector(entries);
-  const auto names = TextsOrNone(builder, contents.item_names);
-  const auto keys = TextsOrNone(builder, contents.item_keys);
+  const auto names = MakeOptionalTexts(builder, contents.item_names);
+  const auto keys = MakeOptionalTexts(builder, contents.item_keys);
   Offset<flatbuffers::Vector<uint32_t>> key_order;
   if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
-  const auto retired = ItemsOrNone(builder, contents.retired), untrained = ItemsOrNone(builder, contents.untrained);
+  const auto retired = MakeOptionalItems(builder, contents.retired),
+             untrained = MakeOptionalItems(builder, contents.untrained);
   Offset<flatbuffers::Vector<uint8_t>> tokenizer;
   if (!contents.tokenizer.empty()) {
     builder.ForceVectorAlignment(contents.tokenizer.size(), sizeof(uint8_t), metadata::kTokenizerAlignment);
@@ -164,7 +165,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   if (const std::optional<ClassifierDescription>& c = contents.classifier) {
     classifier_table = schema::CreateClassifier(builder, contents.architecture.head.num_classes, c->norm_bound,
                                                 static_cast<schema::WordTokenizer>(c->tokenizer));
-    class_names = TextsOrNone(builder, c->class_names);
+    class_names = MakeOptionalTexts(builder, c->class_names);
   }
   schema::ModelBuilder out(builder);
   out.add_architecture(architecture);
@@ -202,8 +203,8 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
 }
 
 // Rounds to the nearest panels. kInvalidArgument: a scale exceeds the range of float16.
-Result<AlignedArray<std::byte>> PanelsOf(const std::string& path, const ParameterSpec& p, kernels::PanelBits bits,
-                                         std::span<const float> values) {
+Result<AlignedArray<std::byte>> RoundToPanels(const std::string& path, const ParameterSpec& p, kernels::PanelBits bits,
+                                              std::span<const float> values) {
   AlignedArray<std::byte> panels(kernels::PanelMatrixBytes(bits, p.rows, p.cols));
   if (kernels::PackPanels(bits, values.data(), p.rows, p.cols, panels.data())) return panels;
   return InvalidArgument(path, ": tensor ", p.name, " holds a weight too large for blocks of integers, whose scale is ",
@@ -216,16 +217,16 @@ class StoredArray {
   static Result<StoredArray> Of(const std::string& path, const ModelContents& contents, size_t index,
                                 const ParameterSpec& p) {
     StoredArray array;
-    const std::span<const float> values = array.FloatsOf(contents, index, p);
+    const std::span<const float> values = array.GetFloats(contents, index, p);
     if (!metadata::AllFinite(values))
       return InvalidArgument(path, ": tensor ", p.name, " holds a number that is not finite");
-    const schema::ElementType type = TypeOf(contents, p);
+    const schema::ElementType type = GetType(contents, p);
     array.bytes_ = std::as_bytes(values);
     if (type == schema::ElementType::F16) {
       WISP_ASSIGN_OR_RETURN(array.halves_, HalvesOf(path, p, values));
       array.bytes_ = std::as_bytes(std::span(array.halves_));
-    } else if (const auto bits = metadata::BitsOf(type)) {
-      WISP_ASSIGN_OR_RETURN(array.panels_, PanelsOf(path, p, *bits, values));
+    } else if (const auto bits = metadata::GetBits(type)) {
+      WISP_ASSIGN_OR_RETURN(array.panels_, RoundToPanels(path, p, *bits, values));
       array.bytes_ = {array.panels_.data(), array.panels_.size()};
     }
     return array;
@@ -234,7 +235,7 @@ class StoredArray {
 
  private:
   // The parameter as float32: in place, or converted.
-  std::span<const float> FloatsOf(const ModelContents& contents, size_t index, const ParameterSpec& p) {
+  std::span<const float> GetFloats(const ModelContents& contents, size_t index, const ParameterSpec& p) {
     if (p.offset >= contents.first_weight) return contents.weights.subspan(p.offset - contents.first_weight, p.size());
     const StoredTensor& tensor = contents.before[index];
     if (tensor.floats != nullptr) return {tensor.floats, p.size()};
@@ -279,7 +280,7 @@ ModelContents AsAdapter(const ModelContents& contents) {
 Status Write(const std::string& path, const ModelContents& contents) {
   WISP_RETURN_IF_ERROR(CheckContents(path, contents));
   WISP_RETURN_IF_ERROR(
-      CheckSizes(path, contents, FlatSize(ParametersOf(contents.architecture)) - contents.first_weight));
+      CheckSizes(path, contents, FlatSize(ListParameters(contents.architecture)) - contents.first_weight));
   const std::vector<ParameterSpec> parameters = StoredParameters(contents.architecture);
   const size_t before =
       parameters.empty() || parameters.front().offset >= contents.first_weight
@@ -307,15 +308,15 @@ Status Write(const std::string& path, const ModelContents& contents) {
 Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& given) {
   const ModelContents contents = given.architecture.adapter ? AsAdapter(given) : given;
   // Bytes for tensors, padding and further entries. Each block has some dozens of tensors.
-  constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
+  constexpr uint64_t kBeside = 256 << 10, kPerBlock = 8 << 10, kPerText = 16;
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
   WISP_RETURN_IF_ERROR(file.CheckOnlyWriter());
   WISP_RETURN_IF_ERROR(CheckContents(path, contents));
   uint64_t num_weights = 0;
   for (const ParameterSpec& p : StoredParameters(contents.architecture)) num_weights += AlignedSize(p.size());
   WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents) + kBeside +
-                                    contents.architecture.blocks.size() * kOfBlock +
-                                    kOfText * (contents.item_keys.size() + contents.item_names.size())));
+                                    contents.architecture.blocks.size() * kPerBlock +
+                                    kPerText * (contents.item_keys.size() + contents.item_names.size())));
   return file;
 }
 

@@ -40,7 +40,7 @@ Mixture::Mixture(const ModelFile& main, std::span<const ModelFile* const> others
                      .date = Today(),
                      .base_model_hash = main.content_hash()});
   std::vector<Entries> pasts = {of_main};
-  contents_ = ContentsOf(main, rooms_[0]);
+  contents_ = GetContents(main, rooms_[0]);
   weights_.push_back(contents_.weights);
   for (size_t i = 0; i < others.size(); ++i) {
     weights_.push_back(others[i]->AllWeights(rooms_[i + 1]));

@@ -36,7 +36,7 @@ class Mixture {
   Mixture(const Mixture&) = delete;
   Mixture& operator=(const Mixture&) = delete;
 
-  // Weights as floats, laid out by ParametersOf: of `main` for input 0, of others[i - 1] for input i.
+  // Weights as floats, laid out by ListParameters: of `main` for input 0, of others[i - 1] for input i.
   std::span<const float> weights(size_t input) const { return weights_[input]; }
   // The contents of `main`, with its weights and the provenance of all files.
   const ModelContents& Contents() const { return contents_; }

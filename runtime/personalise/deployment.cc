@@ -24,13 +24,13 @@ using privacy::Mechanism;
 constexpr uint64_t kMostSteps = 1'000'000'000;
 // Charges per run: a killed run has paid for at most this share of its steps without taking them. Each charge is a row
 // of the ledger.
-constexpr uint64_t kChargesOfRun = 4;
+constexpr uint64_t kChargesPerRun = 4;
 // The integer grid of the noise costs more with more released coordinates, and a catalogue grows. So the plan is made
 // for this many times today's items. At epsilon 4 and 100,000 coordinates that costs a millionth.
 constexpr uint32_t kCatalogueGrowth = 16;
 // Training's share of the limit's delta; a twentieth is kept back. That costs a quarter of a percent of noise, and lets
 // a changed plan through the filter in the first half of a plan's time (docs/personalise.md).
-constexpr double kShareOfDelta = 0.95;
+constexpr double kDeltaShare = 0.95;
 
 // Calls `field` with the name and the value of each field, in the order of the text.
 template <class Settings, class Use>
@@ -101,7 +101,7 @@ Status CheckSettings(const DeploymentSettings& s) {
   return Validate(s.rule());
 }
 
-Status CheckBaseOfPlan(const DeploymentSettings& settings, const ModelFile& base, const privacy::Ledger& ledger) {
+Status CheckPlanBase(const DeploymentSettings& settings, const ModelFile& base, const privacy::Ledger& ledger) {
   const bool allows = base.lists().allow_seen;
   if (allows == (settings.allow_seen != 0)) return OkStatus();
   return InvalidArgument(base.name(), ": its lists may ", allows ? "" : "not ",
@@ -178,7 +178,7 @@ double DeploymentSettings::share_present() const {
   return 2.0 / 3 * (1 + start + start * start) / (1 + start);
 }
 
-TrainingOptions TrainingOf(const DeploymentSettings& s) {
+TrainingOptions MakeTrainingOptions(const DeploymentSettings& s) {
   TrainingOptions o;
   o.method = Method::kPhantom;
   o.sampling = Sampling::kPoisson;
@@ -191,7 +191,7 @@ TrainingOptions TrainingOf(const DeploymentSettings& s) {
   o.privacy.noise_multiplier = s.training_noise;
   o.privacy.clipping_norm = s.clipping_norm;
   o.privacy.part = s.training_part();
-  o.privacy.steps_per_charge = static_cast<uint32_t>((s.steps_per_run + kChargesOfRun - 1) / kChargesOfRun);
+  o.privacy.steps_per_charge = static_cast<uint32_t>((s.steps_per_run + kChargesPerRun - 1) / kChargesPerRun);
   return o;
 }
 
@@ -217,10 +217,10 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, settings.num_records_public));
   Deployment deployment{.settings = settings};
   DeploymentSettings& s = deployment.settings;
-  TrainingOptions options = TrainingOf(s);
+  TrainingOptions options = MakeTrainingOptions(s);
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
-      .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kShareOfDelta * settings.delta};
+      .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
   WISP_RETURN_IF_ERROR(FillInNoise(grown, of_training, {}, options));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(grown, options));
@@ -238,8 +238,8 @@ namespace {
 using Plans = std::vector<privacy::LedgerPlan>;
 
 // Drops earlier plans for parts of the records that this plan leaves alone, such as those of another evaluation.
-void DropPlansBut(const Plans& plans, const Deployment& deployment, const std::string& run,
-                  privacy::LedgerSetup& setup) {
+void DropOtherPlans(const Plans& plans, const Deployment& deployment, const std::string& run,
+                    privacy::LedgerSetup& setup) {
   using privacy::RecordPart;
   for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kEvaluation}) {
     const bool is_kept = part == deployment.settings.training_part() ||
@@ -271,11 +271,11 @@ Status WriteDeployment(privacy::Ledger& ledger, const Deployment& deployment, co
         "' has charges: a plan for a deployment is made before the first of them, or it would promise nothing");
   WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
   WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
-  WISP_ASSIGN_OR_RETURN(const auto earlier, SettingsOf(ledger));
+  WISP_ASSIGN_OR_RETURN(const auto earlier, ReadSettings(ledger));
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   privacy::LedgerSetup setup{.newest_row = newest_row};
   if (LimitFollowsPlan(there, earlier)) setup.limit = limit;
-  DropPlansBut(plans, deployment, run, setup);
+  DropOtherPlans(plans, deployment, run, setup);
   const privacy::RecordPart trains = s.training_part();
   if (s.evaluations > 0) setup.evaluation_share = s.evaluation_share;
   if (!deployment.evaluation.empty())
@@ -291,12 +291,12 @@ Status WriteDeployment(privacy::Ledger& ledger, const Deployment& deployment, co
   return ledger.SetUp(setup);
 }
 
-Result<std::optional<DeploymentSettings>> SettingsOf(const privacy::Ledger& ledger) {
+Result<std::optional<DeploymentSettings>> ReadSettings(const privacy::Ledger& ledger) {
   return SettingsBefore(ledger, std::numeric_limits<uint64_t>::max());
 }
 
 Result<DeploymentSettings> RequireSettings(const privacy::Ledger& ledger) {
-  WISP_ASSIGN_OR_RETURN(const std::optional<DeploymentSettings> settings, SettingsOf(ledger));
+  WISP_ASSIGN_OR_RETURN(const std::optional<DeploymentSettings> settings, ReadSettings(ledger));
   if (settings) return *settings;
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   const std::string who = "ledger '" + ledger.path();
@@ -375,7 +375,7 @@ Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<Char
 
 }  // namespace
 
-Result<DeploymentLeft> LeftOf(const privacy::Ledger& ledger, const DeploymentSettings& s) {
+Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
   DeploymentLeft left;
@@ -416,7 +416,7 @@ namespace {
 
 // Parses "2026-05-01T12:00:00.000000Z" as seconds since 1970, rounded up, so that a charge is never later than the
 // result.
-std::optional<int64_t> SecondOf(const std::string& utc) {
+std::optional<int64_t> ParseSecond(const std::string& utc) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
   const auto number = [&](size_t at, size_t digits, int& value) {
     if (at + digits > utc.size()) return false;
@@ -451,7 +451,7 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
       WISP_ASSIGN_OR_RETURN(then, ParseDeploymentSettings(plan->settings));
     }
     if (e.part == privacy::RecordPart::kEvaluation || !then || then->evaluations == 0) continue;
-    const std::optional<int64_t> second = SecondOf(e.time_utc);
+    const std::optional<int64_t> second = ParseSecond(e.time_utc);
     if (!second)
       return InvalidData(ledger.path(), ": the time of a charge is '", OneLine(e.time_utc),
                          "', which is not a valid time");
@@ -466,7 +466,7 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
 
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const DeploymentSettings& settings,
                                      const DeploymentLeft& left, const Architecture& architecture, uint64_t most) {
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, TrainingOf(settings)));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, MakeTrainingOptions(settings)));
   if (left.by_filter) return ledger.StepsThatFit(most, [&](uint64_t steps) { return plan.ChargesTogether(steps); }, {});
   uint64_t covered = 0;
   for (uint64_t too_many = most + 1; covered + 1 < too_many;) {

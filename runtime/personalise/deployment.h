@@ -6,8 +6,8 @@
 //       .epsilon = 4, .delta = 1e-5, .runs = 365, .steps_per_run = 4, .evaluations = 12}));
 //   WISP_RETURN_IF_ERROR(WriteDeployment(ledger, deployment, "plan"));             // before the first run
 //   ... a year later
-//   WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
-//   WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, LeftOf(ledger, *settings));
+//   WISP_ASSIGN_OR_RETURN(const auto settings, ReadSettings(ledger));
+//   WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, ComputeLeft(ledger, *settings));
 #ifndef WISP_RUNTIME_PERSONALISE_LIFETIME_H_
 #define WISP_RUNTIME_PERSONALISE_LIFETIME_H_
 
@@ -89,12 +89,12 @@ struct DeploymentSettings {
 Status CheckSettings(const DeploymentSettings& settings);
 // kInvalidArgument: the ledger's plan was made for a base with another rule for its lists. An evaluation by lists that
 // nobody is shown would break the plan's promise.
-Status CheckBaseOfPlan(const DeploymentSettings& settings, const ModelFile& base, const privacy::Ledger& ledger);
+Status CheckPlanBase(const DeploymentSettings& settings, const ModelFile& base, const privacy::Ledger& ledger);
 // The architecture with as many items as a catalogue may grow to under a plan.
 Architecture Grown(Architecture architecture);
 
 // The training options of every run. All steps of the plan are one job, which pauses after those of each run.
-TrainingOptions TrainingOf(const DeploymentSettings& settings);
+TrainingOptions MakeTrainingOptions(const DeploymentSettings& settings);
 
 // Writes "num_records_public=2000 epsilon=4 ...", and reads it back; kInvalidData for anything else.
 std::string ToText(const DeploymentSettings& settings);
@@ -117,7 +117,7 @@ Status WriteDeployment(privacy::Ledger& ledger, const Deployment& deployment, co
                        std::optional<uint64_t> newest_row = {});
 
 // The settings of the plan in force, which may be a changed one; nullopt without a plan.
-Result<std::optional<DeploymentSettings>> SettingsOf(const privacy::Ledger& ledger);
+Result<std::optional<DeploymentSettings>> ReadSettings(const privacy::Ledger& ledger);
 // The settings of a ledger that must have a plan: kPrivacyRefused says how to make one, or that it is too late.
 Result<DeploymentSettings> RequireSettings(const privacy::Ledger& ledger);
 // The settings of the plan that was in force before row `seq` of the ledger was written.
@@ -131,7 +131,7 @@ struct DeploymentLeft {
   double epsilon = 0;
   bool by_filter = false;  // steps belong to a changed plan, and go through the filter
 };
-Result<DeploymentLeft> LeftOf(const privacy::Ledger& ledger, const DeploymentSettings& settings);
+Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const DeploymentSettings& settings);
 
 // Steps of training that were charged under this plan and the plans that it was changed from.
 Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);

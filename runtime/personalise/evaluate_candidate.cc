@@ -39,7 +39,7 @@ class Reader {
   double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
     const size_t most = graph_.architecture().max_length;
     const std::span<const int32_t> known = HistoryWindow(history, lists_.untrained, most, room_);
-    if (known.empty()) return Ndcg(list_.PositionOf(target, GetColdStartScores(), history));
+    if (known.empty()) return Ndcg(list_.FindPosition(target, GetColdStartScores(), history));
     // True if the model reads all known items of the history, so that what was read before is its beginning.
     const bool is_whole =
         known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
@@ -47,7 +47,7 @@ class Reader {
     context_.past = keeps ? read_ : 0;
     graph_.Score(context_, known, scores_.data());
     read_ = is_whole ? known.size() : 0;
-    return Ndcg(list_.PositionOf(target, scores_, history));
+    return Ndcg(list_.FindPosition(target, scores_, history));
   }
 
  private:
@@ -72,8 +72,8 @@ class Reader {
 
 // The newest events by which a record may be evaluated, at most num_targets. The first event has no history and is
 // never one of them.
-std::vector<size_t> TargetsOf(std::span<const int32_t> record, std::span<const int64_t> times,
-                              const EvaluationOptions& o) {
+std::vector<size_t> ChooseTargets(std::span<const int32_t> record, std::span<const int64_t> times,
+                                  const EvaluationOptions& o) {
   std::vector<size_t> targets;
   for (size_t t = record.size(); t-- > 1 && targets.size() < o.num_targets;) {
     if (!o.after || (!times.empty() && o.after->IsBefore(times[t]))) targets.push_back(t);
@@ -167,7 +167,7 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
         reads_candidate(*candidate_graph, of_candidate.view(), o.lists_of_candidate);
     for (size_t u = worker; u < held_out.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = held_out.User(u);
-      const std::vector<size_t> targets = TargetsOf(record, held_out.TimesOf(u), o);
+      const std::vector<size_t> targets = ChooseTargets(record, held_out.GetTimes(u), o);
       gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, targets), o.gain_scale);
     }
   });
@@ -180,13 +180,13 @@ Result<data::Sequences> EvaluationRecords(const data::Sequences& held_out, const
   WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
   if (!split)
     return PrivacyRefused("ledger '", o.ledger->path(), "' does not divide its records: none of them evaluate");
-  return SequencesOf(privacy::RecordPart::kEvaluation, *split, held_out);
+  return SelectSequences(privacy::RecordPart::kEvaluation, *split, held_out);
 }
 
 // Sums over the evaluation records only.
-Result<std::array<int64_t, 2>> SumsOfGains(const Architecture& architecture, const ParameterSource& base,
-                                           const ParameterSource& candidate, const data::Sequences& held_out,
-                                           const EvaluationOptions& o) {
+Result<std::array<int64_t, 2>> SumGains(const Architecture& architecture, const ParameterSource& base,
+                                        const ParameterSource& candidate, const data::Sequences& held_out,
+                                        const EvaluationOptions& o) {
   WISP_ASSIGN_OR_RETURN(const data::Sequences own, EvaluationRecords(held_out, o));
   std::array<int64_t, 2> sums = {0, 0};
   for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
@@ -217,7 +217,7 @@ Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const Par
   }
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge, EvaluationCharge(o));
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));
-  WISP_ASSIGN_OR_RETURN(auto sums, SumsOfGains(architecture, base, candidate, held_out, o));
+  WISP_ASSIGN_OR_RETURN(auto sums, SumGains(architecture, base, candidate, held_out, o));
   privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);
   const Evaluation evaluation = FromSums(sums, o.noise_multiplier, o);
   WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(evaluation)));
@@ -229,7 +229,7 @@ Result<uint64_t> CountEvaluationEvents(const data::Sequences& held_out, const Ev
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_ASSIGN_OR_RETURN(const data::Sequences own, EvaluationRecords(held_out, o));
   uint64_t events = 0;
-  for (size_t u = 0; u < own.num_users(); ++u) events += TargetsOf(own.User(u), own.TimesOf(u), o).size();
+  for (size_t u = 0; u < own.num_users(); ++u) events += ChooseTargets(own.User(u), own.GetTimes(u), o).size();
   return events;
 }
 
@@ -238,7 +238,7 @@ Result<Evaluation> EvaluateLocally(const Architecture& architecture, const Param
                                    const EvaluationOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_RETURN_IF_ERROR(CheckModels(architecture, held_out));
-  WISP_ASSIGN_OR_RETURN(const auto sums, SumsOfGains(architecture, base, candidate, held_out, o));
+  WISP_ASSIGN_OR_RETURN(const auto sums, SumGains(architecture, base, candidate, held_out, o));
   return FromSums(sums, 0, o);
 }
 

@@ -30,7 +30,7 @@ struct Sums {
   double weights = 0, squared_weights = 0;
 };
 
-Sums WeightsOf(const EvaluationRule& rule, size_t evaluations) {
+Sums ComputeWeights(const EvaluationRule& rule, size_t evaluations) {
   Sums sums;
   for (size_t ago = 0; ago < evaluations; ++ago) {
     const double w = std::pow(rule.decay, static_cast<double>(ago));
@@ -129,13 +129,13 @@ double Power(const EvaluationRule& rule, const ExpectedGain& gain, double noise_
   const Evaluation expected{
       .gains = n * gain.mean, .squares = n * (gain.mean * gain.mean + variance), .noise_multiplier = noise_multiplier};
   const Verdict verdict = Decide(rule, std::vector<Evaluation>(evaluations, expected));
-  const Sums w = WeightsOf(rule, evaluations);
+  const Sums w = ComputeWeights(rule, evaluations);
   const double of_noise = expected.gain_noise() * expected.gain_noise() * w.squared_weights;
   const double deviation = std::sqrt(of_noise + w.weights * w.weights * n * variance);
   return Above((verdict.threshold - verdict.evidence) / deviation);
 }
 
-const char* NameOf(Verdict::Kind kind) {
+const char* GetName(Verdict::Kind kind) {
   return kind == Verdict::Kind::kBetter ? "better" : kind == Verdict::Kind::kWorse ? "worse" : "undecided";
 }
 

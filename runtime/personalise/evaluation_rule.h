@@ -60,7 +60,7 @@ struct Verdict {
   double evidence = 0, threshold = 0;
 };
 // "better", "worse", "undecided".
-const char* NameOf(Verdict::Kind kind);
+const char* GetName(Verdict::Kind kind);
 
 // Decides from evaluations, oldest to newest, all against one base. The rule must be valid.
 Verdict Decide(const EvaluationRule& rule, std::span<const Evaluation> evaluations);

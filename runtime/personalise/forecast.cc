@@ -26,22 +26,22 @@
 namespace wisp {
 namespace {
 
-constexpr double kPassesOfDeployment = 30, kStepsOfPass = 4;
+constexpr double kDeploymentPasses = 30, kStepsPerPass = 4;
 // The best learning rates in the measurements of docs/gains.md.
-constexpr double kRateOfSignal = 0.0018, kMostRate = 0.01;
+constexpr double kSignalRate = 0.0018, kMostRate = 0.01;
 // A large catalogue needs smaller steps: among more items, the noise of a step lifts more irrelevant ones past the
 // relevant ones.
-constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.4;
+constexpr double kMaxRateItems = 480, kRatePower = 0.9, kLeastShare = 0.4;
 // With fewer events than this for each item, most rows see only noise, and shrinking them helps.
 constexpr double kFewEvents = 10;
 constexpr uint32_t kMostEvaluations = 12, kMostBatch = 4096;
 
 double TrainedNumbers(const Architecture& a, const DeploymentSettings& s) {
-  return static_cast<double>(TrainedBy(ParametersOf(a), TrainingOf(s)).size());
+  return static_cast<double>(TrainedBy(ListParameters(a), MakeTrainingOptions(s)).size());
 }
 
-double ShareOfRate(const Architecture& a) {
-  return std::clamp(std::pow(kItemsOfMostRate / a.num_items, kRatePower), kLeastShare, 1.0);
+double ComputeRateShare(const Architecture& a) {
+  return std::clamp(std::pow(kMaxRateItems / a.num_items, kRatePower), kLeastShare, 1.0);
 }
 
 // The ledger with made-up charges is deleted again, so its record may be any.
@@ -93,10 +93,10 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& r) {
   s.evaluates_locally = r.evaluates_locally ? 1 : 0;
   s.trains_until = r.trains_until;
   const uint32_t records = s.num_training_public();
-  const double batch = std::max(64.0, records / kStepsOfPass);
+  const double batch = std::max(64.0, records / kStepsPerPass);
   s.expected_batch = r.expected_batch > 0 ? r.expected_batch
                                           : std::min({records, kMostBatch, static_cast<uint32_t>(std::lround(batch))});
-  const double steps = kPassesOfDeployment * records / s.expected_batch;
+  const double steps = kDeploymentPasses * records / s.expected_batch;
   s.steps_per_run =
       r.steps_per_run > 0 ? r.steps_per_run : std::max<uint64_t>(1, std::llround(steps / std::max(1u, r.runs)));
   if (r.learning_rate != 0) s.learning_rate = r.learning_rate;
@@ -113,7 +113,7 @@ Result<Deployment> PlanDeployment(const Architecture& a, const DeploymentRequest
 }
 
 double SuggestRate(const Architecture& a, const DeploymentSettings& s) {
-  return ShareOfRate(a) * std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, s)));
+  return ComputeRateShare(a) * std::min(kMostRate, kSignalRate / std::sqrt(NoiseToSignal(a, s)));
 }
 
 double NoiseToSignal(const Architecture& a, const DeploymentSettings& s) {
@@ -121,20 +121,20 @@ double NoiseToSignal(const Architecture& a, const DeploymentSettings& s) {
   return s.training_noise * std::sqrt(TrainedNumbers(a, s)) / (s.share_present() * s.expected_batch * std::sqrt(steps));
 }
 
-double NoiseOfAnItem(const Architecture& a, const DeploymentSettings& s, uint32_t events) {
+double ComputeItemNoise(const Architecture& a, const DeploymentSettings& s, uint32_t events) {
   const auto steps = static_cast<double>(s.num_steps());
   const double read = std::clamp<uint32_t>(events, 1, a.max_length);
   return s.training_noise * std::sqrt(a.width) * a.num_items /
          (s.share_present() * s.expected_batch * std::sqrt(steps) * std::sqrt(read));
 }
 
-Outlook OutlookOf(const Architecture& a, const DeploymentSettings& s, uint32_t typical_events) {
+Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t typical_events) {
   using Kind = Outlook::Kind;
   Outlook o{.noise_to_signal = NoiseToSignal(a, s),
             .typical_events = std::min<uint32_t>(typical_events > 0 ? typical_events : kTypicalEvents, a.max_length)};
-  o.noise_of_an_item = NoiseOfAnItem(a, s, o.typical_events);
-  if (o.noise_to_signal > kSomeGain || o.noise_of_an_item > kSomeGainOfAnItem) o.kind = Kind::kSomeGain;
-  if (o.noise_of_an_item > kNoGainOfAnItem) o.kind = Kind::kNewItems;
+  o.noise_of_an_item = ComputeItemNoise(a, s, o.typical_events);
+  if (o.noise_to_signal > kSomeGain || o.noise_of_an_item > kSomeItemGain) o.kind = Kind::kSomeGain;
+  if (o.noise_of_an_item > kNoItemGain) o.kind = Kind::kNewItems;
   if (o.noise_to_signal > kNoGain) o.kind = Kind::kHopeless;
   if (s.evaluations > 0 && s.evaluates_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
@@ -152,8 +152,8 @@ Outlook OutlookOf(const Architecture& a, const DeploymentSettings& s, uint32_t t
   return o;
 }
 
-Result<size_t> MemoryOfRun(const Architecture& a, const DeploymentSettings& s, uint32_t num_threads) {
-  TrainingOptions options = TrainingOf(s);
+Result<size_t> CountRunMemory(const Architecture& a, const DeploymentSettings& s, uint32_t num_threads) {
+  TrainingOptions options = MakeTrainingOptions(s);
   options.num_threads = num_threads;
   WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(a, s.num_training_public(), options));
   return memory.total();
@@ -212,7 +212,7 @@ class Measuring {
       const double record = (of_many - of_one) / (many - 1);
       return static_cast<double>(s_.steps_per_run) * (of_one + record * (s_.expected_batch - 1.0));
     };
-    WISP_ASSIGN_OR_RETURN(const Taken accounting, OfAccounting());
+    WISP_ASSIGN_OR_RETURN(const Taken accounting, TimeAccounting());
     const Taken evaluated = MeasureEvaluation(std::max<uint32_t>(4, many / 8));
     const double evaluates = s_.num_evaluation_public();
     return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu,
@@ -234,7 +234,7 @@ class Measuring {
   Result<Taken> OfStep(uint32_t records, double seconds) {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);
-    TrainingOptions options = TrainingOf(s_);
+    TrainingOptions options = MakeTrainingOptions(s_);
     options.num_steps = 1'000'000;
     options.num_threads = o_.num_threads;
     options.expected_batch = options.num_records_public = records;
@@ -257,7 +257,7 @@ class Measuring {
   }
 
   // The time of a run's queries to a ledger with this plan: one for itself and one for its training.
-  Result<Taken> OfAccounting() const {
+  Result<Taken> TimeAccounting() const {
     {
       WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                             privacy::Ledger::Open(plan_path_, {.dataset = "made up", .record = MadeUpRecord()}));
@@ -273,7 +273,7 @@ class Measuring {
     const Stopwatch watch;
     for (int times = 0; times < 2; ++times) {
       WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(plan_path_));
-      WISP_RETURN_IF_ERROR(LeftOf(ledger, s_).status());
+      WISP_RETURN_IF_ERROR(ComputeLeft(ledger, s_).status());
     }
     return watch.Take();
   }

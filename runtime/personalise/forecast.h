@@ -1,10 +1,10 @@
 // Forecasts a plan before anything is charged: noise against signal, the gains that evaluation can detect, memory, and
 // time measured on this device with made-up records. Nothing here reads the log.
 //
-//   WISP_ASSIGN_OR_RETURN(const Deployment deployment, PlanDeployment(architecture, {.num_records_public = 2000, .epsilon
-//   = 4,
+//   WISP_ASSIGN_OR_RETURN(const Deployment deployment, PlanDeployment(architecture, {.num_records_public = 2000,
+//   .epsilon = 4,
 //                                                                      .delta = 1e-5, .runs = 365}));
-//   const Outlook outlook = OutlookOf(architecture, deployment.settings);
+//   const Outlook outlook = MakeOutlook(architecture, deployment.settings);
 #ifndef WISP_RUNTIME_PERSONALISE_FORECAST_H_
 #define WISP_RUNTIME_PERSONALISE_FORECAST_H_
 
@@ -51,13 +51,13 @@ double NoiseToSignal(const Architecture& architecture, const DeploymentSettings&
 // Noise to signal in one item's row, if a record's gradient is shared by the rows of so many events: noise *
 // sqrt(width) * items / (batch * sqrt(steps) * sqrt(events)). In a sparse catalogue each item has few events, so its
 // row is noise although the whole is not.
-double NoiseOfAnItem(const Architecture& architecture, const DeploymentSettings& settings, uint32_t events);
+double ComputeItemNoise(const Architecture& architecture, const DeploymentSettings& settings, uint32_t events);
 
 struct Outlook {
   double noise_to_signal = 0, noise_of_an_item = 0;
   uint32_t typical_events = 0;  // assumed by noise_of_an_item
-  // Below kSomeGain and kSomeGainOfAnItem a clear gain was measured, above kNoGain none (docs/gains.md). kNewItems:
-  // above kNoGainOfAnItem a gain was measured only if the base lacked items that people choose.
+  // Below kSomeGain and kSomeItemGain a clear gain was measured, above kNoGain none (docs/gains.md). kNewItems:
+  // above kNoItemGain a gain was measured only if the base lacked items that people choose.
   enum class Kind { kGain, kSomeGain, kHopeless, kNewItems } kind = Kind::kGain;
   // The probability that candidates with the mean gain `gain` (in the measure's unit) are found better, after the
   // first, the middle and the last evaluation. Empty without private evaluation.
@@ -70,11 +70,11 @@ struct Outlook {
   std::optional<double> found;
   std::vector<std::string> advice;  // sentences that say what would help; empty if nothing is wrong
 };
-inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeGainOfAnItem = 0.5, kNoGainOfAnItem = 1.2;
+inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeItemGain = 0.5, kNoItemGain = 1.2;
 // Events of a record if nobody says how many: a cautious guess, because few events are the worse case.
 inline constexpr uint32_t kTypicalEvents = 10;
 // For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents.
-Outlook OutlookOf(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0);
+Outlook MakeOutlook(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0);
 
 // Processor seconds of all threads together, and wall-clock seconds, for one run with its accounting and for one
 // evaluation. Reading the log comes on top.
@@ -93,7 +93,8 @@ Result<DeploymentTime> MeasureDeployment(const Architecture& architecture, std::
                                          const Deployment& deployment, const MeasureOptions& options);
 
 // Bytes that a run holds while it steps, as PlanTrainingMemory counts them, for the public number of records.
-Result<size_t> MemoryOfRun(const Architecture& architecture, const DeploymentSettings& settings, uint32_t num_threads);
+Result<size_t> CountRunMemory(const Architecture& architecture, const DeploymentSettings& settings,
+                              uint32_t num_threads);
 
 }  // namespace wisp
 

@@ -36,11 +36,11 @@ Result<PlanModels> HealStart(const PlanFiles& files, const ModelFile& base, cons
   return models;
 }
 
-Status StateOfCheckpoint(const PlanFiles& files) {
+Status CheckSavedCheckpoint(const PlanFiles& files) {
   return files.HasCheckpoint() ? ReadCheckpoint(files.checkpoint).status() : OkStatus();
 }
 
-bool BeginsLikeAModel(const std::string& path) {
+bool HasModelPrefix(const std::string& path) {
   constexpr std::string_view kBegins = "\x89WSP";
   const Result<MappedFile> file = MappedFile::Open(path);
   if (!file.ok()) return false;
@@ -58,7 +58,7 @@ Result<PlanModels> HealPlanModels(const PlanFiles& files, const ModelFile& base,
   models.start = *std::move(start);
   Result<std::optional<ModelFile>> candidate = OpenPlanModel(files.candidate, models.start ? *models.start : base);
   if (!candidate.ok() && !IsDamage(candidate.status())) return candidate.status();
-  const Status checkpoint = StateOfCheckpoint(files);
+  const Status checkpoint = CheckSavedCheckpoint(files);
   if (!checkpoint.ok() && !IsDamage(checkpoint)) return checkpoint;
   const std::string without_both = models.start ? "training goes on from " + files.start : std::string(kStartsOver);
   if (!candidate.ok()) {
@@ -95,18 +95,18 @@ Result<PlanModels> OpenWholePlanModels(const PlanFiles& files, const ModelFile& 
 
 namespace {
 
-Status StateOfServed(const PlanFiles& files) {
+Status CheckServedModel(const PlanFiles& files) {
   return ModelFile::Open(files.served, Verify::kFull, Accept::kAnyFile).status();
 }
 
 }  // namespace
 
-bool IsServedDamaged(const PlanFiles& files) { return IsDamage(StateOfServed(files)); }
+bool IsServedDamaged(const PlanFiles& files) { return IsDamage(CheckServedModel(files)); }
 
 Result<bool> HealServed(const PlanFiles& files, const std::string& base_path, const SayDamage& say) {
-  const Status served = StateOfServed(files);
+  const Status served = CheckServedModel(files);
   if (served.ok()) return false;
-  if (!IsDamage(served) || !(files.HasAny() || BeginsLikeAModel(files.served))) return served;
+  if (!IsDamage(served) || !(files.HasAny() || HasModelPrefix(files.served))) return served;
   WISP_RETURN_IF_ERROR(CopyFile(base_path, files.served));
   say(served.message() + ": the base was put in its place, until a candidate is found better");
   return true;

@@ -23,7 +23,7 @@ Result<std::vector<Evaluated>> ReadEvaluationsAgainst(const privacy::Ledger& led
 }  // namespace
 
 Result<uint64_t> FindLineage(const privacy::Ledger& ledger, const privacy::Receipt& receipt, const std::string& path) {
-  WISP_ASSIGN_OR_RETURN(const uint64_t line, ledger.FirstChargeOf(receipt));
+  WISP_ASSIGN_OR_RETURN(const uint64_t line, ledger.FindFirstCharge(receipt));
   if (line != 0) return line;
   return PrivacyRefused(path, ": ledger '", ledger.path(),
                         "' did not pay for what it learned: go on with the ledger that did, in its newest copy");
@@ -34,7 +34,7 @@ Result<uint64_t> FindLineage(const privacy::Ledger& ledger, const ModelFile& mod
   std::optional<privacy::Receipt> unpaid;
   for (const ProvenanceEntry& entry : model.provenance().subspan(base.provenance().size())) {
     if (entry.receipt.empty()) continue;
-    WISP_ASSIGN_OR_RETURN(const uint64_t line, ledger.FirstChargeOf(entry.receipt));
+    WISP_ASSIGN_OR_RETURN(const uint64_t line, ledger.FindFirstCharge(entry.receipt));
     if (line > 0) return line;
     if (!unpaid) unpaid = entry.receipt;
   }

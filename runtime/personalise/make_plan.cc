@@ -42,7 +42,7 @@ std::string_view Name(Evaluates evaluates) {
   return evaluates == Evaluates::kNone ? "none" : evaluates == Evaluates::kLocal ? "local" : "private";
 }
 
-std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, const DeploymentSettings& there) {
+std::string DescribeDifferences(const PlannedBase& base, const PlanToMake& wanted, const DeploymentSettings& there) {
   const DeploymentRequest& r = wanted.request;
   Differences d;
   d.Compare("epsilon", there.epsilon, r.epsilon);
@@ -71,13 +71,13 @@ std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, con
 }
 
 // The plan in force, and the first of the plans that count: it was made before the first charge.
-struct PlansThere {
+struct ExistingPlans {
   std::optional<DeploymentSettings> first, now;
   std::string made;  // time of the first, in UTC
 };
 
-Result<PlansThere> FindPlans(const privacy::Ledger& ledger, uint64_t first_charge) {
-  PlansThere there;
+Result<ExistingPlans> FindPlans(const privacy::Ledger& ledger, uint64_t first_charge) {
+  ExistingPlans there;
   WISP_ASSIGN_OR_RETURN(const auto plans, ledger.Plans());
   for (const privacy::LedgerPlan& plan : plans) {
     if (plan.settings.empty()) continue;
@@ -111,14 +111,14 @@ Result<std::optional<MadePlan>> FindPlan(const privacy::Ledger& ledger, const Pl
                                          const PlanToMake& wanted) {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   const bool is_charged = !entries.empty();
-  WISP_ASSIGN_OR_RETURN(const PlansThere there,
+  WISP_ASSIGN_OR_RETURN(const ExistingPlans there,
                         FindPlans(ledger, is_charged ? entries.front().seq : std::numeric_limits<uint64_t>::max()));
   if (!there.now) {
     WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));
     return std::optional<MadePlan>();
   }
-  const std::string from_now = DifferencesOf(base, wanted, *there.now);
-  if (from_now.empty() || (there.first && DifferencesOf(base, wanted, *there.first).empty()))
+  const std::string from_now = DescribeDifferences(base, wanted, *there.now);
+  if (from_now.empty() || (there.first && DescribeDifferences(base, wanted, *there.first).empty()))
     return std::optional(MadePlan{.deployment = {.settings = *there.now}, .made_before = there.made});
   if (is_charged || !wanted.replaces) return Refusal(ledger.path(), from_now, is_charged);
   return std::optional<MadePlan>();

@@ -21,14 +21,14 @@ bool IsSameStep(const DeploymentSettings& a, const DeploymentSettings& b) {
 }
 
 // The charges with the noise of `s`, for a catalogue that may grow.
-Result<std::vector<ChargeRequest>> ChargesOf(const Architecture& architecture, const DeploymentSettings& s,
-                                             uint64_t steps) {
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(Grown(architecture), TrainingOf(s)));
+Result<std::vector<ChargeRequest>> MakeCharges(const Architecture& architecture, const DeploymentSettings& s,
+                                               uint64_t steps) {
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(Grown(architecture), MakeTrainingOptions(s)));
   return plan.ChargesTogether(steps);
 }
 
 Result<bool> Fits(const Architecture& architecture, const privacy::Ledger& ledger, const DeploymentSettings& s) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, ChargesOf(architecture, s, s.num_steps()));
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, MakeCharges(architecture, s, s.num_steps()));
   const Status status = ledger.CheckFits(charges, {});
   if (status.ok() || status.code() == StatusCode::kPrivacyRefused) return status.ok();
   return status;
@@ -96,7 +96,7 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   ChangedDeployment deployment{.settings = now, .newest_row = newest_row};
   deployment.settings.num_records_at_start = 0;  // from now on all records are there
   deployment.settings.allow_seen = base.allow_seen ? 1 : 0;
-  WISP_ASSIGN_OR_RETURN(deployment.before, LeftOf(ledger, now));
+  WISP_ASSIGN_OR_RETURN(deployment.before, ComputeLeft(ledger, now));
   DeploymentSettings& s = deployment.settings;
   s.runs = change.runs;
   s.steps_per_run = change.steps_per_run;
@@ -106,7 +106,7 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   deployment.is_free = IsSameStep(s, now);
   if (deployment.is_free) {
     WISP_RETURN_IF_ERROR(Spread(deployment, now));
-    WISP_ASSIGN_OR_RETURN(deployment.training, ChargesOf(architecture, s, deployment.before.steps));
+    WISP_ASSIGN_OR_RETURN(deployment.training, MakeCharges(architecture, s, deployment.before.steps));
     return deployment;
   }
   SuggestSteps(deployment, now);
@@ -120,7 +120,7 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, s.num_records_public));
   WISP_RETURN_IF_ERROR(FindNoise(architecture, ledger, s));
   if (change.learning_rate == 0) s.learning_rate *= SuggestRate(architecture, s) / SuggestRate(architecture, now);
-  WISP_ASSIGN_OR_RETURN(deployment.training, ChargesOf(architecture, s, s.num_steps()));
+  WISP_ASSIGN_OR_RETURN(deployment.training, MakeCharges(architecture, s, s.num_steps()));
   return deployment;
 }
 

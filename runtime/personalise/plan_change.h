@@ -33,10 +33,11 @@ struct ChangedDeployment {
   uint64_t newest_row = 0;                       // of the ledger as it was read
 };
 
-// Finds the smallest noise, to a thousandth, with which all coming charges fit the ledger's limit. `now` is SettingsOf
-// the ledger. kPrivacyRefused: nothing was charged yet, so a plan can still be made; or no noise is enough.
-// kInvalidArgument: no runs, more steps of the same mechanism than are left, or settings out of range. If steps_per_run
-// is 0, the result's runs may differ from the requested ones, because steps are whole and every run has at least one.
+// Finds the smallest noise, to a thousandth, with which all coming charges fit the ledger's limit. `now` is
+// ReadSettings the ledger. kPrivacyRefused: nothing was charged yet, so a plan can still be made; or no noise is
+// enough. kInvalidArgument: no runs, more steps of the same mechanism than are left, or settings out of range. If
+// steps_per_run is 0, the result's runs may differ from the requested ones, because steps are whole and every run has
+// at least one.
 Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privacy::Ledger& ledger,
                                            const DeploymentSettings& now, const PlanChange& change);
 

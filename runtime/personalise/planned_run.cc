@@ -33,7 +33,7 @@ constexpr char kLocalChoice[] = "which model is served and trains on";
 constexpr char kEvaluationRun[] = "evaluation";
 
 // The mechanism of one training step, as it is charged.
-Result<privacy::Mechanism> StepOf(const DeploymentSettings& s) {
+Result<privacy::Mechanism> MakeStep(const DeploymentSettings& s) {
   return privacy::Mechanism::PoissonSubsampledGaussian(
       {.noise_multiplier = s.training_noise,
        .sampling_probability = static_cast<double>(s.expected_batch) / s.num_training_public(),
@@ -55,28 +55,28 @@ class PlannedRun {
     RemoveAbandoned(SavedRun::LedgerRoomOf(o_.ledger.path));
     // An earlier run may have found something out and been stopped before it acted.
     WISP_RETURN_IF_ERROR(ActOnEvaluations());
-    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
     WISP_ASSIGN_OR_RETURN(until_.second, TrainsUntil(ledger_, settings(), std::time(nullptr)));
     until_.times_per_second = record_.events().times_per_second;
     WISP_RETURN_IF_ERROR(Train());
-    const Status status = ChooseAndSay();
+    const Status status = ChooseAndReport();
     if (!status.ok()) return WithTraining(status);
     return std::move(result_);
   }
 
  private:
-  Status ChooseAndSay() {
+  Status ChooseAndReport() {
     WISP_ASSIGN_OR_RETURN(models_, OpenPlanModels(files_, base_));
-    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
     WISP_RETURN_IF_ERROR(Choose());
-    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
-    return SayWhatIsServed();
+    WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
+    return ReportServed();
   }
 
   // Adds to an error after the training that the training was paid for.
   Status WithTraining(const Status& status) const {
     if (result_.steps == 0) return status;
-    return {status.code(), ThisWasNotCharged(status.message()) + "; before it, " + CountedWere(result_.steps, "step") +
+    return {status.code(), ScopeChargeMessage(status.message()) + "; before it, " + CountedWere(result_.steps, "step") +
                                " trained: what that cost stays charged, and " + files_.candidate + " is kept"};
   }
 
@@ -106,7 +106,7 @@ class PlannedRun {
 
   Status CheckMemory() const {
     if (o_.max_bytes == 0) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const size_t bytes, MemoryOfRun(base_.architecture(), settings(), o_.num_threads));
+    WISP_ASSIGN_OR_RETURN(const size_t bytes, CountRunMemory(base_.architecture(), settings(), o_.num_threads));
     if (bytes <= o_.max_bytes) return OkStatus();
     return InvalidArgument("training in a run holds ", bytes, " bytes, max_bytes allows ", o_.max_bytes,
                            "; fewer threads hold less");
@@ -142,8 +142,8 @@ class PlannedRun {
   Status Read() {
     if (data_) return OkStatus();
     // The ledger's units are used, so no run can read other records than those that it charges.
-    WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_.events()));
-    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, ItemKeysOf(base_)));
+    WISP_ASSIGN_OR_RETURN(const data::Units units, MakeUnits(record_.events()));
+    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, GetItemKeys(base_)));
     WISP_ASSIGN_OR_RETURN(data_,
                           o_.read({.known_items = &index, .units = units, .private_run = true, .keep_times = true}));
     WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(ledger_, data_->sequences));
@@ -160,8 +160,8 @@ class PlannedRun {
                                       : "no step of this model fits what is left of the plan: nothing is trained");
       return ServeBaseIfNone();
     }
-    WISP_RETURN_IF_ERROR(SayIfStartingOver());
-    WISP_RETURN_IF_ERROR(LeaveOtherPlan());
+    WISP_RETURN_IF_ERROR(ReportIfStartingOver());
+    WISP_RETURN_IF_ERROR(DiscardOtherPlan());
     if (models_.candidate && !files_.HasCheckpoint()) {
       WISP_RETURN_IF_ERROR(files_.BeginWithCandidate());
       WISP_ASSIGN_OR_RETURN(models_, OpenPlanModels(files_, base_));
@@ -171,7 +171,7 @@ class PlannedRun {
     WISP_RETURN_IF_ERROR(ServeBaseIfNone());
     const data::Sequences until_then = data::EventsUntil(data_->sequences, until_);
     std::vector<float> dequantised;
-    ModelContents contents = ContentsOf(origin(), dequantised);
+    ModelContents contents = GetContents(origin(), dequantised);
     contents.created_by = o_.created_by;
     TrainingJob job = Job(contents, until_then);
     job.pause_after = steps;
@@ -187,7 +187,7 @@ class PlannedRun {
     return OkStatus();
   }
 
-  Status SayIfStartingOver() const {
+  Status ReportIfStartingOver() const {
     if (models_.candidate || models_.start || files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger_));
     if (trained > 0)
@@ -207,11 +207,11 @@ class PlannedRun {
   }
 
   // Leaves a checkpoint from before the plan was changed, because its steps are of another kind.
-  Status LeaveOtherPlan() const {
+  Status DiscardOtherPlan() const {
     if (!result_.left.by_filter || !files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(files_.checkpoint));
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism step, StepOf(settings()));
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism step, MakeStep(settings()));
     const auto paid =
         std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.run == checkpoint.run_id; });
     const bool same = paid != entries.end() && paid->mechanism.DiffersInStepsOnly(step);
@@ -256,7 +256,7 @@ class PlannedRun {
     job.hold_out = HoldOut::kNothing;
     job.architecture = start.architecture;
     job.start_weights = start.weights;
-    job.training = TrainingOf(settings());
+    job.training = MakeTrainingOptions(settings());
     job.training.num_threads = o_.num_threads;
     job.training.executor = o_.executor;
     job.training.device = o_.device;
@@ -295,17 +295,17 @@ class PlannedRun {
     WISP_ASSIGN_OR_RETURN(options.line, FindLineage(ledger_, *models_.candidate, base_));
     // A evaluation without a lineage would count for all lineages.
     if (options.line == 0) return OkStatus();
-    WISP_RETURN_IF_ERROR(EvaluateCandidate(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate),
+    WISP_RETURN_IF_ERROR(EvaluateCandidate(base_.architecture(), GetSource(base_), GetSource(*models_.candidate),
                                            data_->sequences, options)
                              .status());
     result_.evaluated = true;
     WISP_ASSIGN_OR_RETURN(result_.evaluation_events, CountEvaluationEvents(data_->sequences, options));
     WISP_RETURN_IF_ERROR(ActOnEvaluations());
-    Say(Says::kInfo, std::string("evaluated: ") + NameOf(result_.verdict.kind));
+    Say(Says::kInfo, std::string("evaluated: ") + GetName(result_.verdict.kind));
     return OkStatus();
   }
 
-  static ParameterSource SourceOf(const ModelFile& model) { return ParameterSource(model.tensors()); }
+  static ParameterSource GetSource(const ModelFile& model) { return ParameterSource(model.tensors()); }
 
   EvaluationOptions MakeEvaluationOptions() const {
     const DeploymentSettings& s = settings();
@@ -327,7 +327,7 @@ class PlannedRun {
   Status ChooseLocally() {
     WISP_RETURN_IF_ERROR(Read());
     WISP_ASSIGN_OR_RETURN(const Evaluation evaluated,
-                          EvaluateLocally(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate),
+                          EvaluateLocally(base_.architecture(), GetSource(base_), GetSource(*models_.candidate),
                                           data_->sequences, MakeEvaluationOptions()));
     result_.evaluated = true;
     WISP_ASSIGN_OR_RETURN(result_.evaluation_events, CountEvaluationEvents(data_->sequences, MakeEvaluationOptions()));
@@ -353,7 +353,7 @@ class PlannedRun {
   }
 
   // The served model may be of a lineage that has ended before its last verdict was acted upon.
-  Status LeaveWorse() {
+  Status ReplaceWorseModel() {
     if (!has_output_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     if (served.content_hash() == base_.content_hash()) return OkStatus();
@@ -367,7 +367,7 @@ class PlannedRun {
 
   Status ActOnEvaluations() {
     if (settings().evaluates_locally != 0) return OkStatus();
-    WISP_RETURN_IF_ERROR(LeaveWorse());
+    WISP_RETURN_IF_ERROR(ReplaceWorseModel());
     WISP_ASSIGN_OR_RETURN(const std::vector<Evaluation> evaluated, Evaluated());
     if (evaluated.empty()) return OkStatus();
     const Served served = wisp::Serve(settings().rule(), evaluated);
@@ -378,7 +378,7 @@ class PlannedRun {
     return Serve(*models_.candidate);
   }
 
-  Status SayWhatIsServed() {
+  Status ReportServed() {
     result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
     // With local evaluation, saying which model is served would reveal something about the evaluation records.
@@ -409,7 +409,7 @@ Status Advised(const Status& status, const char* advice) {
 }
 
 // The definition of one record, by the ledger; the log must be read from the same columns and table.
-Result<privacy::RecordSpec> RecordOfRun(const Ledger& ledger, const PlannedRunOptions& o) {
+Result<privacy::RecordSpec> MakeRunRecord(const Ledger& ledger, const PlannedRunOptions& o) {
   WISP_ASSIGN_OR_RETURN(privacy::RecordSpec record, ledger.RequireRecord());
   privacy::RecordSpec::Events read = record.events();
   read.source = o.source;
@@ -454,11 +454,11 @@ Result<PlannedRunResult> RunPlanned(const PlannedRunOptions& o) {
   Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
   if (!o.dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(o.dataset));
-  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOfRun(ledger, o));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, MakeRunRecord(ledger, o));
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no run can do without: put it back as it was shipped");
-  WISP_RETURN_IF_ERROR(CheckBaseOfPlan(settings, *base, ledger));
+  WISP_RETURN_IF_ERROR(CheckPlanBase(settings, *base, ledger));
   if (o.anew == PlannedRunOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseStartingOver(o.output, *base, ledger));
   const std::string held = o.output + ": another run personalises it; allowed is one at a time";
   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(PlanFiles(o.output).lock, held));

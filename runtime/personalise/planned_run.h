@@ -55,7 +55,7 @@ struct PlannedRunOptions {
   uint32_t num_threads = 0;  // TrainingOptions::num_threads; may differ from run to run
   Executor executor = {};
   kernels::Device device = kernels::BestOps();  // for training
-  uint64_t max_bytes = 0;                       // kInvalidArgument if a run would hold more (MemoryOfRun); 0: no limit
+  uint64_t max_bytes = 0;  // kInvalidArgument if a run would hold more (CountRunMemory); 0: no limit
   // If the plan has trained before but nothing is at `output`: kRefused returns kInvalidArgument, with nothing written
   // or charged, for callers whose user may have mistyped the path.
   enum class Anew { kBegins, kRefused } anew = Anew::kBegins;

@@ -22,8 +22,8 @@ constexpr size_t kTo = 0, kFrom = 1, kMine = 2;
 // Computes to + (mine - from) for each number that all three models have.
 std::vector<float> CarriedOver(const Mixture& mixture, const Architecture& old_architecture,
                                const Architecture& new_architecture, const std::vector<uint32_t>& items) {
-  const std::vector<ParameterSpec> old_parameters = ParametersOf(old_architecture),
-                                   new_parameters = ParametersOf(new_architecture);
+  const std::vector<ParameterSpec> old_parameters = ListParameters(old_architecture),
+                                   new_parameters = ListParameters(new_architecture);
   const std::span<const float> to = mixture.weights(kTo), from = mixture.weights(kFrom), mine = mixture.weights(kMine);
   std::vector<float> sum(to.begin(), to.end());
   const auto add = [&](size_t old_at, size_t new_at, size_t n) {
@@ -31,7 +31,7 @@ std::vector<float> CarriedOver(const Mixture& mixture, const Architecture& old_a
   };
   for (size_t i = 0; i < old_parameters.size(); ++i) {
     const ParameterSpec &old_p = old_parameters[i], &new_p = new_parameters[i];
-    const size_t n = NumbersOfItem(old_p);
+    const size_t n = CountItemNumbers(old_p);
     if (n == 0) {
       add(old_p.offset, new_p.offset, old_p.size());
       continue;
@@ -83,7 +83,7 @@ Result<std::optional<ModelFile>> OpenMine(const PlanFiles& files, const ModelFil
 
 // True if `model` is `to`, or learned from it. If one of the two bases was trained from the other, a model that began
 // with the later one also began with the earlier one: then the later one counts.
-bool GoesOnFrom(const ModelFile& to, const ModelFile& from, const ModelFile& model) {
+bool ContinuesFrom(const ModelFile& to, const ModelFile& from, const ModelFile& model) {
   if (model.content_hash() == to.content_hash()) return true;
   if (model.content_hash() == from.content_hash() || !BeganWith(model, to)) return false;
   return !BeganWith(model, from) || from.provenance().size() < to.provenance().size();
@@ -92,7 +92,7 @@ bool GoesOnFrom(const ModelFile& to, const ModelFile& from, const ModelFile& mod
 // True if an earlier rebase got as far as writing its start.
 bool HasBegun(const PlanFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto start = ModelFile::Open(files.start, Verify::kFull);
-  return start.ok() && GoesOnFrom(to, from, *start);
+  return start.ok() && ContinuesFrom(to, from, *start);
 }
 
 // True if nothing is left to do: the served model and what trains belong to the new base. A run may have learned more
@@ -100,7 +100,7 @@ bool HasBegun(const PlanFiles& files, const ModelFile& from, const ModelFile& to
 bool IsDone(const PlanFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto is_of = [&](const std::string& path) {
     const auto model = ModelFile::Open(path);
-    return model.ok() && GoesOnFrom(to, from, *model);
+    return model.ok() && ContinuesFrom(to, from, *model);
   };
   return is_of(files.served) && (files.HasCandidate() ? is_of(files.candidate) : HasBegun(files, from, to));
 }
@@ -144,7 +144,7 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   WISP_ASSIGN_OR_RETURN(const std::optional<ModelFile> mine, OpenMine(files, from, result.damaged));
   if (!mine) {
     result.why_not = result.damaged.empty() ? "nothing was learned yet" : result.damaged;
-  } else if (result.why_not = WhyUnrelated(from, to, items); result.why_not.empty()) {
+  } else if (result.why_not = ExplainUnrelated(from, to, items); result.why_not.empty()) {
     WISP_RETURN_IF_ERROR(WriteStart(files, o, from, to, *mine, items));
     result.carried = true;
   }
@@ -158,17 +158,17 @@ Status RebaseAdapter(const RebaseAdapterOptions& o) {
   WISP_ASSIGN_OR_RETURN(const ModelFile from, ModelFile::Open(o.from, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const ModelFile mine, ModelFile::OpenWithAdapter(o.from, o.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const ModelFile to, ModelFile::Open(o.to, Verify::kFull));
-  if (const std::string why = WhyUnrelated(from, to, ItemsIn(from, to)); !why.empty())
+  if (const std::string why = ExplainUnrelated(from, to, ItemsIn(from, to)); !why.empty())
     return InvalidArgument(o.to, ": ", why, ": the adapter cannot stand beside it; train one anew");
   const Mixture mixture(to, {&from, &mine},
                         "the adapter that the runs below made beside another base was put beside this one");
   ModelContents contents = mixture.Contents();
   contents.architecture.adapter = mine.architecture().adapter;
-  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture),
-                                   of_mine = ParametersOf(mine.architecture());
+  const std::vector<ParameterSpec> parameters = ListParameters(contents.architecture),
+                                   of_mine = ListParameters(mine.architecture());
   std::vector<float> weights(FlatSize(parameters));
   std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
-  for (size_t i = ParametersOf(to.architecture()).size(); i < parameters.size(); ++i) {
+  for (size_t i = ListParameters(to.architecture()).size(); i < parameters.size(); ++i) {
     const std::span<const float> learned = mixture.weights(kMine).subspan(of_mine[i].offset, of_mine[i].size());
     std::copy(learned.begin(), learned.end(), weights.begin() + static_cast<std::ptrdiff_t>(parameters[i].offset));
   }

@@ -45,8 +45,8 @@ std::vector<uint32_t> ItemsIn(const ModelFile& from, const ModelFile& to) {
 }
 
 double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
-  const std::vector<ParameterSpec> old_parameters = ParametersOf(from.architecture()),
-                                   new_parameters = ParametersOf(to.architecture());
+  const std::vector<ParameterSpec> old_parameters = ListParameters(from.architecture()),
+                                   new_parameters = ListParameters(to.architecture());
   const ParameterSpec& old_p = old_parameters[RequireParameter(old_parameters, ParameterRole::kItemTable)];
   const ParameterSpec& new_p = new_parameters[RequireParameter(new_parameters, ParameterRole::kItemTable)];
   std::vector<float> old_room, new_room;
@@ -76,7 +76,7 @@ double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<ui
   return lengths > 0 ? both / lengths : 0;  // with at most one shared item there is no evidence
 }
 
-std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
+std::string ExplainUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
   if (!SameButForItems(from.architecture(), to.architecture()))
     return "the new base has another shape, in more than its number of items";
   // Minus the mean row, a single row carries no information.

@@ -24,7 +24,7 @@ double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<ui
 // A sentence if the bases differ in more than their number of items, or if neither was trained from the other; empty if
 // they are related. If few items are shared, their rows must agree all the more, or one base must name the other in its
 // provenance.
-std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items);
+std::string ExplainUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items);
 
 }  // namespace wisp
 

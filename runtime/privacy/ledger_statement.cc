@@ -14,7 +14,7 @@ struct Purpose {
   Composition composition;
 };
 
-Composition& OfPurpose(std::vector<Purpose>& purposes, const std::string& name) {
+Composition& FindPurpose(std::vector<Purpose>& purposes, const std::string& name) {
   for (Purpose& p : purposes) {
     if (p.name == name) return p.composition;
   }
@@ -28,7 +28,7 @@ uint64_t NumSteps(const Composition& composition) {
   return sum;
 }
 
-Result<SampleFigures> FiguresOf(const Composition& samples, const Delta& delta) {
+Result<SampleFigures> ComputeFigures(const Composition& samples, const Delta& delta) {
   SampleFigures figures{.num_samples = NumSteps(samples)};
   WISP_ASSIGN_OR_RETURN(figures.pure_epsilon, PureEpsilon(samples.mechanisms()));
   WISP_ASSIGN_OR_RETURN(figures.alone, samples.State(delta));
@@ -40,7 +40,7 @@ constexpr char kFilterInWords[] =
     "had been fixed beforehand, each by the accountant that it names";
 
 // The kinds of samples that were charged, told from the run names that `wisp` and the C interface give.
-struct SamplesOf {
+struct SampleKinds {
   bool items = false, tokens = false, texts = false;  // texts: tokens from private texts in a prompt
   void Add(const LedgerEntry& samples) {
     const bool from_texts = samples.record && samples.record->kind() == RecordSpec::kPromptText;
@@ -68,7 +68,7 @@ void DescribeRecords(PrivacyStatement& s, bool steps) {
 }
 
 // Says in words what is released, and which accountant the figure comes from.
-void Describe(PrivacyStatement& s, const SamplesOf& samples, bool steps) {
+void Describe(PrivacyStatement& s, const SampleKinds& samples, bool steps) {
   if (samples.any() && !steps) s.sampling = SamplingDone::kNone;
   if (samples.items) {
     AddOnce(s.unprotected_parts, "the history that is given for a recommendation");
@@ -115,10 +115,10 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   Composition all, samples;
   std::vector<Purpose> purposes;
   std::vector<std::string> runs;
-  SamplesOf sampled;
+  SampleKinds sampled;
   for (const LedgerEntry& entry : state.entries) {
     all.Add(entry.mechanism, entry.noise, entry.loss_slack);
-    OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
+    FindPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
     if (entry.mechanism.is_sample()) {
       samples.Add(entry.mechanism, entry.noise, entry.loss_slack);
       sampled.Add(entry);
@@ -129,7 +129,7 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   }
   for (const std::string& run : runs) {
     s.run += (s.run.empty() ? "" : "; ") + run;
-    if (const std::string tuning = TuningOf(run); !tuning.empty()) AddOnce(s.uncharged_tuning, tuning);
+    if (const std::string tuning = ParseTuning(run); !tuning.empty()) AddOnce(s.uncharged_tuning, tuning);
   }
   s.mechanisms = all.mechanisms();
   s.num_steps = NumSteps(all);
@@ -149,7 +149,7 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
     s.parts.push_back({p.name, NumSteps(p.composition), alone});
   }
   if (!samples.mechanisms().empty()) {
-    WISP_ASSIGN_OR_RETURN(s.samples, FiguresOf(samples, delta));
+    WISP_ASSIGN_OR_RETURN(s.samples, ComputeFigures(samples, delta));
   }
   s.record = state.record;
   const bool steps = NumSteps(samples) < s.num_steps;
@@ -173,8 +173,8 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
 
 namespace {
 
-Result<PrivacyStatement> OfAll(const Ledger& ledger, const std::string& path, const Delta& delta,
-                               const LedgerState& state) {
+Result<PrivacyStatement> MakeFullStatement(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                           const LedgerState& state) {
   WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
   s.is_of_one_run = false;
   s.num_charges = state.entries.size();
@@ -184,9 +184,9 @@ Result<PrivacyStatement> OfAll(const Ledger& ledger, const std::string& path, co
 
 }  // namespace
 
-Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
+Result<PrivacyStatement> MakeStatement(const Ledger& ledger, const std::string& path, const Delta& delta) {
   WISP_ASSIGN_OR_RETURN(const LedgerState state, ledger.StateNow(delta));
-  return OfAll(ledger, path, delta, state);
+  return MakeFullStatement(ledger, path, delta, state);
 }
 
 Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const std::string& path, const Delta& delta,
@@ -194,14 +194,14 @@ Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerState> states, ledger.StatesWith(num_charges, delta));
   std::vector<PrivacyStatement> statements;
   for (const LedgerState& state : states) {
-    WISP_ASSIGN_OR_RETURN(PrivacyStatement s, OfAll(ledger, path, delta, state));
+    WISP_ASSIGN_OR_RETURN(PrivacyStatement s, MakeFullStatement(ledger, path, delta, state));
     statements.push_back(std::move(s));
   }
   return statements;
 }
 
-Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
-                                        const std::string& run, RunLength length) {
+Result<PrivacyStatement> MakeRunStatement(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                          const std::string& run, RunLength length) {
   WISP_ASSIGN_OR_RETURN(LedgerState state, ledger.StateNow(delta));
   std::erase_if(state.entries, [&](const LedgerEntry& e) { return e.run != run; });
   WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));

@@ -27,16 +27,16 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
 
 // The statement of a ledger. It contains the number of charges and the newest receipt, by which it can later be checked
 // against this ledger and no other. `path` is shown as given.
-Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta);
+Result<PrivacyStatement> MakeStatement(const Ledger& ledger, const std::string& path, const Delta& delta);
 
-// The statements that StatementOf returned while the ledger had so many charges, the newest first (Ledger::StatesWith).
-// Empty if it never had so many.
+// The statements that MakeStatement returned while the ledger had so many charges, the newest first
+// (Ledger::StatesWith). Empty if it never had so many.
 Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const std::string& path, const Delta& delta,
                                                      uint64_t num_charges);
 
 // The statement of one run: everything charged to it, used or not, what may be stated of it, and the data set's figure.
-Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
-                                        const std::string& run, RunLength length);
+Result<PrivacyStatement> MakeRunStatement(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                          const std::string& run, RunLength length);
 
 }  // namespace wisp::privacy
 

@@ -217,7 +217,7 @@ void Breakdown(std::string& text, const PrivacyStatement& s) {
 }
 
 void FormalStatement(std::string& text, const PrivacyStatement& s) {
-  if (const std::string reason = WhyNoGuarantee(s); !reason.empty()) return Line(text, "statement", reason);
+  if (const std::string reason = ExplainNoGuarantee(s); !reason.empty()) return Line(text, "statement", reason);
   Breakdown(text, s);
   if (s.is_of_one_run)
     Line(text, "epsilon of this run", s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
@@ -322,12 +322,12 @@ Status CheckTuning(std::string_view what, const std::string& tuning) {
   return InvalidArgument(what, " ", fault, "; allowed is a short list, such as 'learning rate, batch'");
 }
 
-std::string TuningOf(const std::string& run) {
+std::string ParseTuning(const std::string& run) {
   const size_t at = run.find(kTuned);
   return at == std::string::npos ? "" : run.substr(at + sizeof(kTuned) - 1);
 }
 
-std::string WhyNoGuarantee(const PrivacyStatement& s) {
+std::string ExplainNoGuarantee(const PrivacyStatement& s) {
   if (s.noise == NoiseKind::kReproducible) return kReproducible;
   if (s.sampling == SamplingDone::kShuffled)
     return "sampling: shuffled, no guarantee (the accountant assumes Poisson sampling)";
@@ -382,7 +382,7 @@ std::string ToText(const PrivacyStatement& s) {
 }
 
 std::string ToJson(const PrivacyStatement& s) {
-  const std::string reason = WhyNoGuarantee(s);
+  const std::string reason = ExplainNoGuarantee(s);
   const bool guaranteed = reason.empty();
   JsonWriter json;
   json.BeginObject();

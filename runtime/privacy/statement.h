@@ -6,7 +6,7 @@
 // hold, the formal statement); how to verify it. It computes no figures: they come from an accountant, and from the
 // ledger.
 //
-// If nothing is guaranteed, no epsilon appears in either form: see WhyNoGuarantee.
+// If nothing is guaranteed, no epsilon appears in either form: see ExplainNoGuarantee.
 //
 //   PrivacyStatement s{.dataset = ledger.dataset(), .delta = delta, ...};
 //   std::puts(ToText(s).c_str());     // `wisp privacy`
@@ -101,22 +101,22 @@ struct PrivacyStatement {
   std::string software = "wisp";
   std::string created_by;  // the program that wrote the statement, with its version; empty: unknown
   std::string ledger_path;
-  // The state of the ledger: its number of charges, and the newest receipt, in hex (StatementOf).
+  // The state of the ledger: its number of charges, and the newest receipt, in hex (MakeStatement).
   std::optional<uint64_t> num_charges;
   std::string receipt;
   std::vector<StatedModel> models;
 };
 
 // WithTuning: a run's name for the ledger, which includes what its user declares to have chosen by looking at the same
-// data without a charge (nothing if `tuning` is empty). TuningOf: the declaration in such a name.
+// data without a charge (nothing if `tuning` is empty). ParseTuning: the declaration in such a name.
 std::string WithTuning(const std::string& run, const std::string& tuning);
-std::string TuningOf(const std::string& run);
+std::string ParseTuning(const std::string& run);
 // kInvalidArgument if that declaration cannot be part of a name; `what` names it in the message.
 Status CheckTuning(std::string_view what, const std::string& tuning);
 
 // Empty if the figures may be stated; else the reason why no epsilon is stated: "noise: reproducible, no guarantee", or
 // shuffled batches that were accounted for as if sampled at random.
-std::string WhyNoGuarantee(const PrivacyStatement& statement);
+std::string ExplainNoGuarantee(const PrivacyStatement& statement);
 
 std::string ToText(const PrivacyStatement& statement);
 std::string ToJson(const PrivacyStatement& statement);

@@ -192,7 +192,7 @@ Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, co
 Status Claim(const DecodingAuditOptions& o, std::span<const SampleCost> costs, DecodingAuditResult& result) {
   std::vector<privacy::Mechanism> mechanisms;
   for (const SampleCost& cost : costs) {
-    result.claimed += EpsilonOf(cost);
+    result.claimed += ComputeEpsilon(cost);
     if (cost.kind == SampleCost::Kind::kNothing) continue;
     WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, ToMechanism(cost, 1, privacy::Adjacency::kAddRemove));
     mechanisms.push_back(mechanism);

@@ -18,7 +18,7 @@ bool IsPublic(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
 }
 
 // Why the entry carries no guarantee; empty if it carries one.
-std::string WhyNone(const ProvenanceEntry& entry) {
+std::string ExplainEntry(const ProvenanceEntry& entry) {
   if (!entry.epsilon) return "states no epsilon";
   if (!(*entry.epsilon >= 0 && std::isfinite(*entry.epsilon))) return "states an epsilon that is not finite";
   if (!(entry.delta >= 0 && entry.delta < 1)) return "states a delta that is no probability";
@@ -43,18 +43,18 @@ std::string Listed(const std::vector<std::string>& names) {
 bool IsNamed(const std::string& dataset) { return !dataset.empty() && dataset != kUnknownDataset; }
 
 // Tells the user how to declare a named data set public.
-std::string HowToDeclare(const std::string& dataset) {
+std::string DescribeDeclaration(const std::string& dataset) {
   return " (`public_datasets` " + InShell(OneLine(dataset)) + ")";
 }
 
 // True if samples reveal the entry's data set: it is not public, and the entry's guarantee is missing or too weak.
 bool IsShown(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
   if (IsPublic(entry, policy)) return false;
-  return !WhyNone(entry).empty() ||
+  return !ExplainEntry(entry).empty() ||
          (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public));
 }
 
-DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
+DecodingNeed FindEntriesNeed(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
   if (provenance.empty()) return Charge("the weights have no provenance: nothing is known of the data they came from");
   if (provenance.front().base_model_hash != 0) {
     return Charge(
@@ -73,9 +73,9 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
     const bool named = IsNamed(entry.dataset);
     const std::string name = "run " + std::to_string(i + 1) + " of the provenance, on " +
                              (named ? "the data set '" + OneLine(entry.dataset) + "'," : "data that nobody named,");
-    if (const std::string why = WhyNone(entry); !why.empty()) {
+    if (const std::string why = ExplainEntry(entry); !why.empty()) {
       return Charge(name + " " + why +
-                    (named ? ", and its data set is not declared public" + HowToDeclare(entry.dataset)
+                    (named ? ", and its data set is not declared public" + DescribeDeclaration(entry.dataset)
                            : ", and data without a name cannot be declared public"));
     }
     if (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)) {
@@ -104,8 +104,8 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
 
 }  // namespace
 
-DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
-  DecodingNeed need = NeedOfEntries(provenance, policy);
+DecodingNeed FindNeed(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
+  DecodingNeed need = FindEntriesNeed(provenance, policy);
   if (need.kind == Kind::kFree) return need;
   if (provenance.empty() || provenance.front().base_model_hash != 0) AddOnce(need.datasets, "");
   for (const ProvenanceEntry& entry : provenance) {
@@ -119,8 +119,8 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
   return need;
 }
 
-DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
-  DecodingNeed need = NeedOf(file.provenance(), policy);
+DecodingNeed FindNeed(const ModelFile& file, const DecodingPolicy& policy) {
+  DecodingNeed need = FindNeed(file.provenance(), policy);
   if (file.output_bias_origin() != OutputBiasOrigin::kExactCounts) return need;
   // Counts are set when a model is made, by the run of its first entry (model_file.h). No later entry's guarantee
   // covers them.
@@ -128,7 +128,7 @@ DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
   need.kind = Kind::kCharge;
   const std::string counted = file.provenance().empty() ? "" : file.provenance().front().dataset;
   need.reason = "its output bias is exact counts of what it was trained on, which is not declared public" +
-                (IsNamed(counted) ? HowToDeclare(counted) : "");
+                (IsNamed(counted) ? DescribeDeclaration(counted) : "");
   AddOnce(need.datasets, IsNamed(counted) ? counted : "");
   return need;
 }

@@ -4,7 +4,7 @@
 // without one, or with a weaker one than is wanted, must be sampled by a PrivateSampler, which charges
 // (private_sampling.h).
 //
-//   const DecodingNeed need = NeedOf(session.file(), {.public_datasets = shipped});
+//   const DecodingNeed need = FindNeed(session.file(), {.public_datasets = shipped});
 //   if (need.kind == DecodingNeed::Kind::kCharge) Tell(need.reason);
 //
 // This is no proof: it believes the file, and a file says what its writer knew.
@@ -43,10 +43,10 @@ struct DecodingPolicy {
 // kFree if every entry on private data states a finite epsilon, from secure noise and named mechanisms, and all
 // together are as good as `wanted`. kCharge otherwise, also if nothing is known of the weights: there are no entries,
 // or the first entry began with another model, which an earlier entry should have described.
-DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy = {});
+DecodingNeed FindNeed(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy = {});
 // Considers the output bias too. No mechanism covers exact counts, so with them the first entry, whose data was
 // counted, must be on public data.
-DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy = {});
+DecodingNeed FindNeed(const ModelFile& file, const DecodingPolicy& policy = {});
 
 // The name of the data set whose ledger pays for samples; empty if it is unknown. kPrivacyRefused: there are several. A
 // ledger pays for one data set, so what samples reveal of the others would not be counted.

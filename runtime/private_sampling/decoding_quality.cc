@@ -10,7 +10,7 @@ namespace wisp {
 namespace {
 
 // The model's share of a sample in this mode. kPlain samples with lambda 1.
-double ShareOf(const ItemLaw& law) { return law.mode == DecodingMode::kPlain ? 1 : law.lambda; }
+double ComputeShare(const ItemLaw& law) { return law.mode == DecodingMode::kPlain ? 1 : law.lambda; }
 
 double Total(std::span<const double> weights) {
   double total = 0;
@@ -32,7 +32,7 @@ double ItemProbability(const ItemLaw& law, const ItemScores& scores, std::span<c
     return weights[index] / Total(weights);
   }
   SoftmaxWeights(scores.model, support, {.temperature = law.temperature}, weights);
-  const double uniform = 1 / static_cast<double>(support.size()), total = Total(weights), share = ShareOf(law);
+  const double uniform = 1 / static_cast<double>(support.size()), total = Total(weights), share = ComputeShare(law);
   if (!(total > 0)) return uniform;  // MixedLaw: a q that is all 0 counts as u
   return share * (weights[index] / total) + (1 - share) * uniform;
 }

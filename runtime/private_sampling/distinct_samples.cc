@@ -23,7 +23,7 @@ Wide UniformBelowWide(RandomStream& random, Wide n) {
 }
 
 // Converts a double that is an integer from 0 to 2^127 exactly, by shifting its mantissa.
-Wide IntegerOf(double integer) {
+Wide ToInteger(double integer) {
   if (integer == 0) return 0;
   const uint64_t bits = std::bit_cast<uint64_t>(integer);
   const uint64_t mantissa = (bits & ((uint64_t{1} << 52) - 1)) | uint64_t{1} << 52;
@@ -35,7 +35,7 @@ Wide IntegerOf(double integer) {
 // and subtracting 1.5 * 2^52, and l = w - 2^48 h. Both parts are integers in double: the sum of 16 h <= 2^48 stays
 // within 2^52, of 16 |l| <= 2^47 within 2^51. The compiler's conversion of each weight, a library call, would be the
 // slowest part of a sample among 3,416 items.
-Wide SumOfIntegers(const double* weights, size_t n) {
+Wide SumIntegers(const double* weights, size_t n) {
   constexpr double kRound = 0x1.8p52, kDown = 0x1p-48, kUp = 0x1p48;
   double high[2] = {0, 0}, low[2] = {0, 0};
   size_t i = 0;
@@ -46,7 +46,7 @@ Wide SumOfIntegers(const double* weights, size_t n) {
       low[k] += weights[i + k] - h * kUp;
     }
   }
-  Wide sum = i < n ? IntegerOf(weights[i]) : 0;
+  Wide sum = i < n ? ToInteger(weights[i]) : 0;
   for (size_t k = 0; k < 2; ++k)
     sum += static_cast<Wide>(static_cast<int64_t>(high[k])) * (Wide{1} << 48) +
            static_cast<Wide>(static_cast<int64_t>(low[k]));
@@ -60,7 +60,7 @@ void ExactLaw::Assign(std::span<const double> integer_weights) {
   sums_.clear();
   total_ = 0;
   for (size_t i = 0; i < weights_.size(); i += kBlock) {
-    sums_.push_back(SumOfIntegers(weights_.data() + i, std::min(kBlock, weights_.size() - i)));
+    sums_.push_back(SumIntegers(weights_.data() + i, std::min(kBlock, weights_.size() - i)));
     total_ += sums_.back();
   }
 }
@@ -69,12 +69,12 @@ size_t ExactLaw::Sample(RandomStream& random) const {
   Wide point = UniformBelowWide(random, total_);
   size_t i = 0;
   for (; point >= sums_[i / kBlock]; i += kBlock) point -= sums_[i / kBlock];
-  for (Wide weight = IntegerOf(weights_[i]); point >= weight; weight = IntegerOf(weights_[++i])) point -= weight;
+  for (Wide weight = ToInteger(weights_[i]); point >= weight; weight = ToInteger(weights_[++i])) point -= weight;
   return i;
 }
 
 void ExactLaw::Remove(size_t index) {
-  const Wide weight = IntegerOf(weights_[index]);
+  const Wide weight = ToInteger(weights_[index]);
   total_ -= weight;
   sums_[index / kBlock] -= weight;
   weights_[index] = 0;
@@ -83,10 +83,10 @@ void ExactLaw::Remove(size_t index) {
 void ApproximateLaw::Assign(std::span<const double> weights) {
   weights_.assign(weights.begin(), weights.end());
   sums_.resize((weights.size() + kBlock - 1) / kBlock);
-  for (size_t b = 0; b < sums_.size(); ++b) sums_[b] = SumOf(b);
+  for (size_t b = 0; b < sums_.size(); ++b) sums_[b] = GetSum(b);
 }
 
-double ApproximateLaw::SumOf(size_t block) const {
+double ApproximateLaw::GetSum(size_t block) const {
   double sum = 0;
   const size_t end = std::min(weights_.size(), (block + 1) * kBlock);
   for (size_t i = block * kBlock; i < end; ++i) sum += weights_[i];
@@ -118,7 +118,7 @@ size_t ApproximateLaw::Sample(RandomStream& random) const {
 
 void ApproximateLaw::Remove(size_t index) {
   weights_[index] = 0;
-  sums_[index / kBlock] = SumOf(index / kBlock);
+  sums_[index / kBlock] = GetSum(index / kBlock);
 }
 
 void MixedLaw::Assign(double lambda, std::span<const double> q, std::span<const double> u) {

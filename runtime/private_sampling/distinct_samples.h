@@ -43,7 +43,7 @@ class ApproximateLaw {
 
  private:
   static constexpr size_t kBlock = 64;
-  double SumOf(size_t block) const;
+  double GetSum(size_t block) const;
   std::vector<double> weights_, sums_;
 };
 

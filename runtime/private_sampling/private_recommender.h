@@ -54,7 +54,7 @@ class PrivateRecommender {
   double clip() const { return setup_.clip; }      // 0 unless anchored
   // The cost of one sample from the largest support that this was set up for; kNothing if samples are free.
   const SampleCost& cost() const { return setup_.cost; }
-  double epsilon_per_sample() const { return EpsilonOf(setup_.cost); }           // at delta 0
+  double epsilon_per_sample() const { return ComputeEpsilon(setup_.cost); }      // at delta 0
   uint64_t samples_charged() const { return setup_.sampler.samples_charged(); }  // by this object
   const SamplingSetup& setup() const { return setup_; }
 

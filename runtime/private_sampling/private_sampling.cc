@@ -116,8 +116,8 @@ Status CheckSize(const char* what, size_t size, size_t expected) {
 }
 
 // Weights of the anchored or the aggregate law. Returns the best base score.
-float WeightsOf(const PrivateSamplerOptions& o, const SampleRequest& r, std::span<const int32_t> items,
-                std::vector<double>& weights) {
+float ComputeWeights(const PrivateSamplerOptions& o, const SampleRequest& r, std::span<const int32_t> items,
+                     std::vector<double>& weights) {
   if (o.mode == DecodingMode::kBaseAnchored)
     return AnchoredWeights(r.scores, r.base_scores, items, {.clip = o.clip, .temperature = o.temperature}, weights);
   return AggregateWeights(r.sums, r.base_scores, items,
@@ -130,7 +130,7 @@ bool BringsMixture(const PrivateSamplerOptions& o) {
 
 }  // namespace
 
-SampleCost DearestSample(const PrivateSamplerOptions& o, uint64_t support) {
+SampleCost MaxSampleCost(const PrivateSamplerOptions& o, uint64_t support) {
   switch (o.mode) {
     case DecodingMode::kUniform:
       return UniformSampleCost(support, o.lambda);
@@ -168,11 +168,11 @@ Result<PrivateSampler> PrivateSampler::Create(PrivateSamplerOptions options) {
   PrivateSampler sampler(std::move(options), *std::move(random));
   std::vector<int32_t> all(sampler.options_.num_items);
   std::iota(all.begin(), all.end(), 0);
-  sampler.whole_catalogue_ = sampler.CostsOf(all, 1)[0];
+  sampler.whole_catalogue_ = sampler.ComputeCosts(all, 1)[0];
   return sampler;
 }
 
-std::vector<SampleCost> PrivateSampler::CostsOf(std::span<const int32_t> support, size_t count) const {
+std::vector<SampleCost> PrivateSampler::ComputeCosts(std::span<const int32_t> support, size_t count) const {
   std::vector<SampleCost> costs(std::min(count, support.size()));
   std::vector<double> sorted;
   if (!u_.empty()) {
@@ -181,7 +181,7 @@ std::vector<SampleCost> PrivateSampler::CostsOf(std::span<const int32_t> support
   }
   for (size_t i = 0; i < costs.size(); ++i) {
     costs[i] =
-        u_.empty() ? DearestSample(options_, support.size() - i) : NonUniformSampleCost(sorted, i, options_.lambda);
+        u_.empty() ? MaxSampleCost(options_, support.size() - i) : NonUniformSampleCost(sorted, i, options_.lambda);
   }
   return costs;
 }
@@ -221,7 +221,7 @@ Status PrivateSampler::CheckReach(std::span<const float> base_scores) const {
   return OkStatus();
 }
 
-std::vector<int32_t> PrivateSampler::SupportOf(const SampleRequest& r) const {
+std::vector<int32_t> PrivateSampler::ChooseSupport(const SampleRequest& r) const {
   std::vector<uint8_t> in(options_.num_items, r.candidates.empty() ? 1 : 0);
   for (int32_t id : r.candidates) in[static_cast<size_t>(id)] = 1;
   for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;
@@ -285,9 +285,9 @@ Status PrivateSampler::Pay(std::span<const SampleCost> costs, uint32_t at_most) 
 
 Result<std::vector<int32_t>> PrivateSampler::Sample(const SampleRequest& request) {
   WISP_RETURN_IF_ERROR(CheckRequest(request));
-  std::vector<int32_t> support = SupportOf(request);
+  std::vector<int32_t> support = ChooseSupport(request);
   if (BringsMixture(options_)) WISP_RETURN_IF_ERROR(CheckMixture(request, support));
-  WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));
+  WISP_RETURN_IF_ERROR(Pay(ComputeCosts(support, request.count), request.at_most));
   return SampleDistinct(request, std::move(support));
 }
 
@@ -329,7 +329,7 @@ std::vector<int32_t> PrivateSampler::SampleAnchored(const SampleRequest& r, std:
   while (sampled.size() < count) {
     if (stale) {
       std::erase(left, kGone);
-      best_base = WeightsOf(options_, r, left, weights);
+      best_base = ComputeWeights(options_, r, left, weights);
       law.Assign(weights);
     }
     const size_t index = law.Sample(random_);

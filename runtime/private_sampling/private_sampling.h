@@ -80,7 +80,7 @@ struct PrivateSamplerOptions {
   uint32_t top_k = 0;      // of q, before mixing; 0: all
   double nucleus = 1;      // of q, before mixing: 0 < share <= 1; 1: all
   uint32_t contexts = 0;   // kAggregate: B, 1 to kMostContexts, a public number
-  DecodingNeed need = {};  // NeedOf(the scored model)
+  DecodingNeed need = {};  // FindNeed(the scored model)
 
   privacy::Ledger* ledger = nullptr;  // of the training data; must outlive the sampler; may be null for kPlain
   std::string run;
@@ -114,7 +114,7 @@ struct SampleRequest {
 };
 
 // The cost of one sample from at most this many items, whatever the model says; kNothing for kPlain.
-SampleCost DearestSample(const PrivateSamplerOptions& options, uint64_t support);
+SampleCost MaxSampleCost(const PrivateSamplerOptions& options, uint64_t support);
 
 // Only one thread at a time may use it. In a forked process a sample that costs is refused: parent and child would both
 // sample on what one of them paid for.
@@ -130,7 +130,7 @@ class PrivateSampler {
   Result<std::vector<int32_t>> Sample(const SampleRequest& request);
 
   // The charge of each of `count` samples from a support of these items.
-  std::vector<SampleCost> CostsOf(std::span<const int32_t> support, size_t count) const;
+  std::vector<SampleCost> ComputeCosts(std::span<const int32_t> support, size_t count) const;
 
   // Samples that this sampler has paid for, made or not.
   uint64_t samples_charged() const { return samples_charged_; }
@@ -143,7 +143,7 @@ class PrivateSampler {
   PrivateSampler(PrivateSamplerOptions options, privacy::RandomStream random);
   Status CheckRequest(const SampleRequest& request) const;
   Status CheckReach(std::span<const float> base_scores) const;
-  std::vector<int32_t> SupportOf(const SampleRequest& request) const;
+  std::vector<int32_t> ChooseSupport(const SampleRequest& request) const;
   Status CheckMixture(const SampleRequest& request, std::span<const int32_t> support) const;
   Status Pay(std::span<const SampleCost> costs, uint32_t at_most);
   std::vector<int32_t> SampleDistinct(const SampleRequest& request, std::vector<int32_t> support);

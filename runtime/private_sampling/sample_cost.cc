@@ -17,7 +17,7 @@ double Up(double x) { return std::nextafter(x, std::numeric_limits<double>::infi
 double Down(double x) { return std::nextafter(x, 0); }
 
 // How far logits of neighbouring data sets move apart, in units of clip / (B tau).
-double MovesOf(privacy::Adjacency adjacency) { return adjacency == privacy::Adjacency::kReplaceOne ? 4 : 2; }
+double GetLogitMove(privacy::Adjacency adjacency) { return adjacency == privacy::Adjacency::kReplaceOne ? 4 : 2; }
 
 }  // namespace
 
@@ -45,27 +45,29 @@ SampleCost AnchoredSampleCost(double clip, double temperature, uint64_t support)
 
 SampleCost AggregateSampleCost(const AggregateCostOptions& o) {
   // The product and the quotient round twice; each Up covers at least one rounding.
-  const double range = Up(Up(MovesOf(o.adjacency) * o.clip / (o.contexts * o.temperature)));
+  const double range = Up(Up(GetLogitMove(o.adjacency) * o.clip / (o.contexts * o.temperature)));
   return {.kind = SampleCost::Kind::kBoundedRange, .range = Up(range + kAggregateRangeSlack)};
 }
 
-double LeastOfMixture(double floor, uint64_t support) { return floor / static_cast<double>(support) * (1 - 0x1p-16); }
+double MinMixtureProbability(double floor, uint64_t support) {
+  return floor / static_cast<double>(support) * (1 - 0x1p-16);
+}
 
 Result<double> AggregateClipForRange(double range, AggregateCostOptions o) {
-  o.clip = (range - kAggregateRangeSlack) * o.temperature * o.contexts / MovesOf(o.adjacency) * (1 - 0x1p-48);
+  o.clip = (range - kAggregateRangeSlack) * o.temperature * o.contexts / GetLogitMove(o.adjacency) * (1 - 0x1p-48);
   if (o.clip > 0 && AggregateSampleCost(o).range <= range) return o.clip;
   return PrivacyRefused("aggregate decoding with epsilon ", range, " a sample at temperature ", o.temperature,
                         ": there is no clip for it, less than the arithmetic's error is left");
 }
 
 Result<double> ClipForRange(double range, double temperature) {
-  const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, temperature);
+  const double clip = privacy::LargestClipForRange(range - kAnchoredRangeSlack, temperature);
   if (clip > 0 && AnchoredSampleCost(clip, temperature, 2).range <= range) return clip;
   return PrivacyRefused("anchored decoding with epsilon ", range, " a sample at temperature ", temperature,
                         ": there is no clip for it, less than the arithmetic's error is left");
 }
 
-double EpsilonOf(const SampleCost& cost) {
+double ComputeEpsilon(const SampleCost& cost) {
   switch (cost.kind) {
     case SampleCost::Kind::kNothing:
       return 0;

@@ -66,7 +66,7 @@ SampleCost AggregateSampleCost(const AggregateCostOptions& options);
 // the rest is arbitrary. The result is reduced by what rounding to IntegerWeights may take. Those weights are at least
 // 2^16 for a floor of kLeastMixingFloor and 3 million items.
 inline constexpr double kLeastMixingFloor = 1e-4;
-double LeastOfMixture(double floor, uint64_t support);
+double MinMixtureProbability(double floor, uint64_t support);
 // The largest clip whose cost, including the arithmetic's error, is at most this range. kPrivacyRefused: no clip is
 // small enough.
 Result<double> ClipForRange(double range, double temperature);
@@ -74,7 +74,7 @@ Result<double> ClipForRange(double range, double temperature);
 Result<double> AggregateClipForRange(double range, AggregateCostOptions options);
 
 // Epsilon of one such sample at delta 0.
-double EpsilonOf(const SampleCost& cost);
+double ComputeEpsilon(const SampleCost& cost);
 
 // True if a charge for `charged` pays for a sample of cost `sample`.
 bool Covers(const SampleCost& charged, const SampleCost& sample);

@@ -26,7 +26,7 @@ Status CheckBackend(const char* which, const Session& session) {
 Status CheckBase(const Session& session, const PrivateSampleOptions& o) {
   if (o.base == nullptr) return OkStatus();
   const ModelFile &base = o.base->file(), &model = session.file();
-  if (const DecodingNeed need = NeedOf(base, PolicyOf(o)); need.kind != DecodingNeed::Kind::kFree) {
+  if (const DecodingNeed need = FindNeed(base, MakePolicy(o)); need.kind != DecodingNeed::Kind::kFree) {
     return PrivacyRefused("the base model must be public: ", need.reason);
   }
   const std::string differ = "the base model has other items than the model";
@@ -40,7 +40,7 @@ Status CheckBase(const Session& session, const PrivateSampleOptions& o) {
   return OkStatus();
 }
 
-Result<DecodingMode> ModeOf(const PrivateSampleOptions& o) {
+Result<DecodingMode> ChooseMode(const PrivateSampleOptions& o) {
   const DecodingMode mode = o.mode.value_or(o.contexts > 0      ? DecodingMode::kAggregate
                                             : o.base != nullptr ? DecodingMode::kBaseAnchored
                                                                 : DecodingMode::kUniform);
@@ -106,12 +106,12 @@ Status CheckLimit(const PrivateSampleOptions& o, const SamplePromise& promise) {
 
 // The public distribution to mix in: uniform, or the base's softmax with at least a minimum for each item of the
 // support.
-privacy::PublicMixture MixtureOf(const PrivateSampleOptions& o, DecodingMode mode, uint64_t support) {
+privacy::PublicMixture MakeMixture(const PrivateSampleOptions& o, DecodingMode mode, uint64_t support) {
   if (mode == DecodingMode::kUniform) return {.support = support};
-  return {.min_probability = LeastOfMixture(o.mixing_floor, support)};
+  return {.min_probability = MinMixtureProbability(o.mixing_floor, support)};
 }
 
-Result<double> LambdaOf(const PrivateSampleOptions& o, const privacy::PublicMixture& mixture) {
+Result<double> ComputeLambda(const PrivateSampleOptions& o, const privacy::PublicMixture& mixture) {
   if (o.goal.lambda) return *o.goal.lambda;
   const auto adjacency = o.ledger->adjacency();
   if (o.goal.epsilon_per_sample) {
@@ -125,7 +125,7 @@ Result<double> LambdaOf(const PrivateSampleOptions& o, const privacy::PublicMixt
   return c.mechanism.lambda();
 }
 
-Result<double> ClipOf(const PrivateSampleOptions& o) {
+Result<double> ComputeClip(const PrivateSampleOptions& o) {
   if (o.goal.clip) return *o.goal.clip;
   double range = o.goal.epsilon_per_sample.value_or(0);
   if (o.goal.planned) {
@@ -146,23 +146,23 @@ Status SetUpCharge(const PrivateSampleOptions& o, PrivateSamplerOptions& s) {
   }
   WISP_ASSIGN_OR_RETURN(const std::string dataset, DatasetToCharge(s.need));
   if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));
-  WISP_ASSIGN_OR_RETURN(s.mode, ModeOf(o));
+  WISP_ASSIGN_OR_RETURN(s.mode, ChooseMode(o));
   WISP_RETURN_IF_ERROR(CheckGoal(o, s.mode));
   if (HasClip(s.mode)) {
-    WISP_ASSIGN_OR_RETURN(s.clip, ClipOf(o));
+    WISP_ASSIGN_OR_RETURN(s.clip, ComputeClip(o));
     return OkStatus();
   }
   if (s.mode == DecodingMode::kNonUniform && !(o.mixing_floor >= kLeastMixingFloor && o.mixing_floor <= 1))
     return InvalidArgument("the uniform's share of what is mixed in is ", o.mixing_floor, ", allowed are 1e-4 to 1");
-  const privacy::PublicMixture mixture = MixtureOf(o, s.mode, LargestSupport(o, s.num_items));
+  const privacy::PublicMixture mixture = MakeMixture(o, s.mode, LargestSupport(o, s.num_items));
   s.min_probability = mixture.min_probability;
-  WISP_ASSIGN_OR_RETURN(s.lambda, LambdaOf(o, mixture));
+  WISP_ASSIGN_OR_RETURN(s.lambda, ComputeLambda(o, mixture));
   return OkStatus();
 }
 
 // A goal for a planned number makes a plan, if the ledger is still empty: this many samples, none more expensive
 // than this, whatever they show.
-Result<SamplePromise> PromiseOf(const PrivateSampleOptions& o, const SampleCost& sample) {
+Result<SamplePromise> MakePromise(const PrivateSampleOptions& o, const SampleCost& sample) {
   SamplePromise promise{.ledger = o.ledger, .new_limit = o.new_limit};
   if (!o.goal.planned) return promise;
   promise.planned = o.goal.planned->target;
@@ -181,8 +181,8 @@ Status CheckLedgerHas(const Session& session, const PrivateSampleOptions& o) {
 }
 
 // With contexts in the prompt, their contents are charged for. The weights themselves must then reveal nothing.
-Result<DecodingNeed> NeedOfSamples(const Session& session, const PrivateSampleOptions& o) {
-  DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
+Result<DecodingNeed> FindSamplesNeed(const Session& session, const PrivateSampleOptions& o) {
+  DecodingNeed need = FindNeed(session.file(), MakePolicy(o));
   if (o.contexts == 0) return need;
   if (need.kind != DecodingNeed::Kind::kFree)
     return PrivacyRefused("with private texts in its prompt the model itself must be public: ", need.reason);
@@ -218,7 +218,7 @@ Status SamplePromise::Write() {
   return OkStatus();
 }
 
-DecodingPolicy PolicyOf(const PrivateSampleOptions& o) {
+DecodingPolicy MakePolicy(const PrivateSampleOptions& o) {
   const bool as_papers = o.allow_large_delta && static_cast<double>(o.num_records_public) > privacy::kFewRecords;
   return {.public_datasets = o.public_datasets, .num_records_public = as_papers ? 0 : o.num_records_public};
 }
@@ -248,7 +248,7 @@ Result<SamplingSetup> SetUpSampling(const Session& session, const PrivateSampleO
                           .reproducible_seed = o.reproducible_seed,
                           .selection = o.selection,
                           .after_mixing = o.after_mixing};
-  WISP_ASSIGN_OR_RETURN(s.need, NeedOfSamples(session, o));
+  WISP_ASSIGN_OR_RETURN(s.need, FindSamplesNeed(session, o));
   const bool charged = s.need.kind == DecodingNeed::Kind::kCharge;
   if (charged) {
     s.ledger = o.ledger;
@@ -256,10 +256,10 @@ Result<SamplingSetup> SetUpSampling(const Session& session, const PrivateSampleO
   }
   WISP_RETURN_IF_ERROR(CheckLedgerHas(session, o));
   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(s));
-  const SampleCost cost = DearestSample(s, LargestSupport(o, num_items));
+  const SampleCost cost = MaxSampleCost(s, LargestSupport(o, num_items));
   SamplePromise promise;
   if (charged) {
-    WISP_ASSIGN_OR_RETURN(promise, PromiseOf(o, cost));
+    WISP_ASSIGN_OR_RETURN(promise, MakePromise(o, cost));
     WISP_RETURN_IF_ERROR(CheckLimit(o, promise));
   }
   return SamplingSetup{.reason = std::move(s.need.reason),

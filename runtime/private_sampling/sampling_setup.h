@@ -77,7 +77,7 @@ struct PrivateSampleOptions {
 };
 
 // The policy for the need of the model and of the base.
-DecodingPolicy PolicyOf(const PrivateSampleOptions& options);
+DecodingPolicy MakePolicy(const PrivateSampleOptions& options);
 
 // The writes to the ledger before the first sample, when nothing else can be refused: a limit, and the plan of
 // the samples.
@@ -110,7 +110,7 @@ Status CheckSampleBackends(const Session& session, const Session* base);
 
 // Says what one record is, for a ledger that samples are charged to: one of the private texts (`of_texts`); or any, if
 // samples are from weights, because these cost the same for every kind. `unit` is the unit of a new ledger.
-inline privacy::RecordSpec RecordOfSamples(privacy::PrivacyUnit unit, bool of_texts) {
+inline privacy::RecordSpec MakeSampleRecord(privacy::PrivacyUnit unit, bool of_texts) {
   return of_texts ? privacy::RecordSpec::OfTexts(unit, privacy::RecordSpec::kPromptText)
                   : privacy::RecordSpec::Any(unit);
 }

@@ -55,7 +55,7 @@ std::string FaultBeside(const std::string& path) {
   return "";
 }
 
-std::string FaultOfJournal(const std::string& path) {
+std::string FindJournalFault(const std::string& path) {
   std::string fault = FaultBeside(path);
   if (!fault.empty()) return fault;
   // Nobody locks a journal, so closing it here drops no lock.
@@ -72,10 +72,10 @@ std::string FaultOfJournal(const std::string& path) {
 }
 
 // Checks the name that SQLite uses, which has no links.
-std::string FaultOf(const std::string& path) {
+std::string FindFault(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "is not a regular file, and a database is one";
-  std::string fault = FaultOfJournal(path + "-journal");
+  std::string fault = FindJournalFault(path + "-journal");
   if (fault.empty()) fault = FaultBeside(path + "-wal");
   // SQLite opens this file by itself, empties it and writes to it.
   return fault.empty() ? FaultBeside(path + "-shm") : fault;
@@ -154,9 +154,9 @@ int OpenChecked(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flag
   // Refuses super-journals, and everything that SQLite would put into a temporary folder.
   if (name == nullptr || (flags & (kDatabase | kJournal | kWal)) == 0) return SQLITE_CANTOPEN;
   const std::string path = name;
-  if (!((flags & kDatabase) != 0 ? FaultOf(path)
+  if (!((flags & kDatabase) != 0 ? FindFault(path)
         : (flags & kWal) != 0    ? FaultBeside(path)
-                                 : FaultOfJournal(path))
+                                 : FindJournalFault(path))
            .empty())
     return SQLITE_CANTOPEN;
   const int code = Under(vfs)->xOpen(Under(vfs), name, file, flags, out_flags);
@@ -232,7 +232,7 @@ int OpenThroughDoor(const std::string& name, int flags, sqlite3** handle) {
   return code == SQLITE_OK ? Harden(*handle) : code;
 }
 
-std::string FolderOf(const std::string& path) {
+std::string GetFolder(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
@@ -246,29 +246,29 @@ uint32_t BigEndian(const unsigned char* bytes) {
 
 // The database's file as SQLite has it open; closing one of our own would drop this process's locks. Null if there is
 // none.
-sqlite3_file* FileOf(sqlite3* handle) {
+sqlite3_file* GetSqliteFile(sqlite3* handle) {
   sqlite3_file* file = nullptr;
   const bool found = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK;
   return found && file != nullptr && file->pMethods != nullptr ? file : nullptr;
 }
 
 using FileHeader = std::array<unsigned char, kHeaderBytes>;
-std::optional<FileHeader> HeaderOf(sqlite3* handle) {
-  sqlite3_file* file = FileOf(handle);
+std::optional<FileHeader> ReadFileHeader(sqlite3* handle) {
+  sqlite3_file* file = GetSqliteFile(handle);
   FileHeader header;
   if (file == nullptr || file->pMethods->xRead(file, header.data(), kHeaderBytes, 0) != SQLITE_OK) return std::nullopt;
   return header;
 }
 
 // The number of commits that the file has seen. With a rollback journal each commit counts one.
-std::optional<uint32_t> CounterOf(sqlite3* handle) {
-  const std::optional<FileHeader> header = HeaderOf(handle);
+std::optional<uint32_t> ReadCounter(sqlite3* handle) {
+  const std::optional<FileHeader> header = ReadFileHeader(handle);
   if (!header) return std::nullopt;
   return BigEndian(header->data() + kCounterAt);
 }
 
 bool SomebodyWrites(sqlite3* handle) {
-  sqlite3_file* file = FileOf(handle);
+  sqlite3_file* file = GetSqliteFile(handle);
   int reserved = 0;
   return file != nullptr && file->pMethods->xCheckReservedLock(file, &reserved) == SQLITE_OK && reserved != 0;
 }
@@ -325,7 +325,7 @@ int OpenToRead(const std::string& path, sqlite3** handle) {
   const int code = Open(path, SQLITE_OPEN_READWRITE, handle);
   if (code != SQLITE_OK) return code;
   const std::string file = sqlite3_db_filename(*handle, "main");
-  if (access(FolderOf(file).c_str(), W_OK) != 0 && HasWriteAheadLog(*handle) && SizeOf(file + "-wal") == 0) {
+  if (access(GetFolder(file).c_str(), W_OK) != 0 && HasWriteAheadLog(*handle) && ReadFileSize(file + "-wal") == 0) {
     sqlite3_close(*handle);
     return OpenUnchanging(path, handle);
   }
@@ -333,16 +333,16 @@ int OpenToRead(const std::string& path, sqlite3** handle) {
 }
 
 bool HasWriteAheadLog(sqlite3* handle) {
-  const std::optional<FileHeader> header = HeaderOf(handle);
+  const std::optional<FileHeader> header = ReadFileHeader(handle);
   return header && ((*header)[kWriteVersionAt] == 2 || (*header)[kReadVersionAt] == 2);
 }
 
 Status Explain(const std::string& subject, const std::string& path, sqlite3* handle) {
   const int code = handle == nullptr ? SQLITE_NOMEM : sqlite3_extended_errcode(handle);
   if ((code & 0xff) == SQLITE_CANTOPEN) {
-    const std::string file = WithoutLinks(path), fault = FaultOf(file);
+    const std::string file = WithoutLinks(path), fault = FindFault(file);
     if (!fault.empty()) return InvalidData(subject, ": ", OneLine(fault));
-    if (SizeOf(file + "-wal") == 0 || access(FolderOf(file).c_str(), W_OK) == 0) return OkStatus();
+    if (ReadFileSize(file + "-wal") == 0 || access(GetFolder(file).c_str(), W_OK) == 0) return OkStatus();
     return IoError(subject, ": its latest changes are in '", OneLine(file + "-wal"),
                    "', which can be read only where the folder can be written in: copy both files to such a folder");
   }
@@ -363,7 +363,7 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
   }
 }
 
-std::string WhyFailed(sqlite3* handle) {
+std::string GetFailureReason(sqlite3* handle) {
   if (handle == nullptr) return "there is not enough memory";
   switch (sqlite3_extended_errcode(handle)) {
     case SQLITE_FULL:
@@ -377,7 +377,7 @@ std::string WhyFailed(sqlite3* handle) {
   }
 }
 
-int64_t SizeOf(const std::string& path) {
+int64_t ReadFileSize(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
 }
@@ -389,7 +389,7 @@ Status CheckJournal(const std::string& subject, sqlite3* handle) {
   // Another program may be writing at this moment: then both counters change.
   for (int look = 0; look < 5; ++look) {
     if (look > 0) usleep(kMoment);
-    const std::optional<uint32_t> before = CounterIn(journal), now = CounterOf(handle);
+    const std::optional<uint32_t> before = CounterIn(journal), now = ReadCounter(handle);
     if (!before || !now || *now == *before || *now == *before + 1 || SomebodyWrites(handle)) return OkStatus();
   }
   return InvalidData(subject, ": '", OneLine(journal),

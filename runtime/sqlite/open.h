@@ -56,7 +56,7 @@ bool HasWriteAheadLog(sqlite3* handle);
 // one into the other. Call it before anything is read. It sees only the journal's first pages.
 Status CheckJournal(const std::string& subject, sqlite3* handle);
 
-int64_t SizeOf(const std::string& path);  // 0 if there is no file
+int64_t ReadFileSize(const std::string& path);  // 0 if there is no file
 
 // Explains why the last call on `handle` failed, if this code or the file system is the reason: kInvalidData for files
 // that are refused, kIo for a file system that cannot lock or cannot sync folders. OK for every other failure, which
@@ -65,7 +65,7 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
 
 // The reason why the last call on `handle` failed, as the end of a sentence: SQLite's own words, or plainer ones if
 // nothing could be written.
-std::string WhyFailed(sqlite3* handle);
+std::string GetFailureReason(sqlite3* handle);
 
 // True if SQLite may play this journal back: it exists, is not empty, and its first byte is not 0. Never blocks.
 bool IsHotJournal(const char* journal);

@@ -24,7 +24,7 @@ Status CheckTokens(const Architecture& a, std::span<const int32_t> tokens) {
 ClassifierSession::ClassifierSession(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                      const ClassifierOptions& o)
     : name_(o.name),
-      graph_(architecture, o.device, InferenceOf(o.device, architecture, tensors)),
+      graph_(architecture, o.device, MakeInferenceOptions(o.device, architecture, tensors)),
       buffers_(graph_.AllocateForInference()),
       kept_(o.num_threads > 1 ? CacheBlocks::kTwoInTurn : CacheBlocks::kInTurn),
       cache_(graph_.AllocateCache(kept_)),
@@ -47,7 +47,7 @@ Result<std::unique_ptr<ClassifierSession>> ClassifierSession::Create(const Archi
     return std::unique_ptr<ClassifierSession>(new ClassifierSession(architecture, tensors, o));
   ClassifierOptions alone = o;
   alone.num_threads = 1;
-  const Classifier graph(architecture, o.device, InferenceOf(o.device, architecture, tensors));
+  const Classifier graph(architecture, o.device, MakeInferenceOptions(o.device, architecture, tensors));
   const size_t there = graph.inference_bytes() - graph.host_bytes() + graph.cache_bytes(CacheBlocks::kInTurn) +
                        PackedWeights::PlanBytes(graph) +
                        DeviceWeights::PlanBytes(graph.parameters(), tensors, o.device.memory).at_most;
@@ -88,7 +88,8 @@ Status ClassifierSession::Represent(std::span<const int32_t> tokens, std::span<f
 Result<ClassifierSession::Plan> ClassifierSession::PlanBytes(const Architecture& architecture, size_t num_threads,
                                                              std::span<const StoredTensor> tensors) {
   WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
-  const Classifier graph(architecture, kernels::BestOps(), InferenceOf(kernels::BestOps(), architecture, tensors));
+  const Classifier graph(architecture, kernels::BestOps(),
+                         MakeInferenceOptions(kernels::BestOps(), architecture, tensors));
   const size_t packed = PackedWeights::PlanBytes(graph);
   return Plan{.total = graph.inference_bytes() + graph.helper_bytes(num_threads) +
                        graph.cache_bytes(num_threads > 1 ? CacheBlocks::kTwoInTurn : CacheBlocks::kInTurn) + packed,

@@ -33,7 +33,7 @@ struct ClassifierOptions {
 
 class ClassifierSession {
  public:
-  // `tensors` are those of ParametersOf(architecture), which has passed Validate. They must outlive this object. kIo:
+  // `tensors` are those of ListParameters(architecture), which has passed Validate. They must outlive this object. kIo:
   // the device has failed or has too little memory; nothing is left there.
   static Result<std::unique_ptr<ClassifierSession>> Create(const Architecture& architecture,
                                                            std::span<const StoredTensor> tensors,

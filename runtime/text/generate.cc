@@ -5,7 +5,7 @@
 
 namespace wisp {
 
-const char* NameOf(Ended ended) {
+const char* GetName(Ended ended) {
   switch (ended) {
     case Ended::kLength:
       return "max_new_tokens";

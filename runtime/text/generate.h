@@ -1,7 +1,7 @@
 // Generates text with a decoder, token by token, and shows it as it grows.
 //
 //   WISP_ASSIGN_OR_RETURN(const auto session, Session::Open("gpt2.wisp"));
-//   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
+//   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, FindTokenizer(session->file()));
 //   WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, "Once", {.max_new_tokens = 100},
 //                                                        [](std::string_view more) { return Show(more); }));
 //
@@ -32,7 +32,7 @@ struct GenerateOptions {
 // text of `stop` appeared. kContextFull: the model has no more positions. kCaller: the caller stopped it.
 enum class Ended { kLength, kEndToken, kStopText, kContextFull, kCaller };
 // "max_new_tokens", "end", "stop", "context", "caller".
-const char* NameOf(Ended ended);
+const char* GetName(Ended ended);
 
 struct Generated {
   std::vector<int32_t> tokens;  // without the prompt's tokens

@@ -26,7 +26,7 @@ Result<std::unique_ptr<TextBatch>> TextBatch::Create(const Session& session, con
     return Unsupported("texts on ", o.num_threads, " threads are not for XNNPACK, whose packed weights are for one");
   if (a.attend != Attend::kCausal)
     return InvalidArgument(session.file().name(), ": its positions see those behind them: its texts do not grow");
-  GraphOptions graph = InferenceOf(device, a, session.file().tensors());
+  GraphOptions graph = MakeInferenceOptions(device, a, session.file().tensors());
   graph.max_records = o.places;
   graph.max_rows = o.places * kRowsAlone;
   graph.max_length = static_cast<uint32_t>(o.positions);

@@ -4,7 +4,7 @@
 
 namespace wisp {
 
-Result<text::Tokenizer> TokenizerOf(const ModelFile& file) {
+Result<text::Tokenizer> FindTokenizer(const ModelFile& file) {
   if (file.tokenizer().empty())
     return InvalidArgument(file.name(), ": it brings no tokenizer, so texts cannot be given to it");
   WISP_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, text::Tokenizer::Open(file.name(), file.tokenizer()));

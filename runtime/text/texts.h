@@ -1,7 +1,7 @@
 // The tokenizer that a model file contains, and texts encoded with it. For the encoding itself see
 // runtime/text/tokenizers/tokenizer.h.
 //
-//   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(file));
+//   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, FindTokenizer(file));
 //   WISP_ASSIGN_OR_RETURN(const bool was_cut, tokenizer.EncodeWithin(text, file.architecture().max_length, {}, ids));
 #ifndef WISP_RUNTIME_TEXT_TEXTS_H_
 #define WISP_RUNTIME_TEXT_TEXTS_H_
@@ -18,7 +18,7 @@ namespace wisp {
 
 // Valid as long as the file. kInvalidArgument: the model has no tokenizer. kInvalidData: it is damaged, or has more
 // tokens than the model has items. kUnsupported: a newer version wrote it.
-Result<text::Tokenizer> TokenizerOf(const ModelFile& file);
+Result<text::Tokenizer> FindTokenizer(const ModelFile& file);
 
 // Appends the tokens of a whole text, template included: 1 to `most` tokens. A longer text is cut at its end. Returns
 // true if it was cut. kInvalidData: the text gives no token. Other errors are those of Tokenizer::Encode.

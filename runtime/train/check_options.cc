@@ -13,7 +13,7 @@
 namespace wisp {
 
 Status CheckMethod(const Architecture& a, const TrainingOptions& o) {
-  const MethodEntry& method = EntryOf(o);
+  const MethodEntry& method = GetEntry(o);
   return HasGradients(o) && method.check != nullptr ? method.check(a, o) : OkStatus();
 }
 
@@ -188,7 +188,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_RETURN_IF_ERROR(ValidateBase(a, o));
   WISP_RETURN_IF_ERROR(ValidateRecompute(a, o));
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   if (const size_t held = FlatSize(parameters) - FirstHeld(parameters, o); weights.size() != held)
     return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", held);
   WISP_RETURN_IF_ERROR(CheckHead(a, o));

@@ -15,7 +15,7 @@ namespace {
 
 std::string StreamName(size_t index) { return index == 0 ? "sampling" : "noise" + std::to_string(index - 1); }
 
-RandomSource SourceOf(const Streams& streams) {
+RandomSource GetSource(const Streams& streams) {
   return streams[0]->IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible;
 }
 
@@ -91,7 +91,7 @@ bool TakeWord(std::string_view& words, std::string& word) {
 
 }  // namespace
 
-std::string WhatDiffers(const std::string& then, const std::string& now) {
+std::string ListDifferences(const std::string& then, const std::string& now) {
   std::string_view old_words = then, new_words = now;
   std::string old_word, new_word, word, list;
   const auto add = [&list](const std::string& name) {
@@ -136,7 +136,7 @@ Status CheckPaid(const privacy::Ledger& ledger, const Checkpoint& c) {
 }
 
 Status CheckTuning(const Checkpoint& c, const std::string& run) {
-  const std::string then = privacy::TuningOf(c.run_id), now = privacy::TuningOf(run);
+  const std::string then = privacy::ParseTuning(c.run_id), now = privacy::ParseTuning(run);
   if (then == now) return OkStatus();
   const auto shown = [](const std::string& tuning) { return tuning.empty() ? "nothing" : "'" + tuning + "'"; };
   return InvalidArgument("checkpoint: its run declared ", shown(then),
@@ -145,13 +145,13 @@ Status CheckTuning(const Checkpoint& c, const std::string& run) {
 }
 
 void Save(const Streams& streams, Checkpoint& c) {
-  c.random = SourceOf(streams);
+  c.random = GetSource(streams);
   if (c.random == RandomSource::kSecure) return;
   for (size_t i = 0; i < streams.size(); ++i) c.streams.push_back({StreamName(i), streams[i]->position()});
 }
 
 Status Check(const Streams& streams, const Checkpoint& c) {
-  if (c.random != SourceOf(streams) ||
+  if (c.random != GetSource(streams) ||
       (c.random == RandomSource::kReproducible && c.streams.size() != streams.size())) {
     return InvalidData("checkpoint: it belongs to a run with another source of randomness");
   }

@@ -24,7 +24,7 @@ std::string Text(const OptimizerOptions& options);
 // never repeat anyway.
 std::string WithoutThreads(std::string config);
 // The words of two such texts whose values differ, for a message: "threads (2, here 1), batch (32, here 64)".
-std::string WhatDiffers(const std::string& then, const std::string& now);
+std::string ListDifferences(const std::string& then, const std::string& now);
 
 Status CheckSize(const char* what, size_t found, size_t needed);
 std::vector<float> Copy(const AlignedArray<float>& array);

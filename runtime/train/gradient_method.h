@@ -2,7 +2,7 @@
 // how the release becomes a gradient. Methods live in runtime/methods (ordinary training: ordinary_method.cc).
 //
 //   method->Begin(step, weights, batch, noise);                 // one thread
-//   records -> method->GradientsOf(worker) ...                  // all workers
+//   records -> method->GetGradients(worker) ...                  // all workers
 //   method->DrawNoise(worker, noise);                           // all workers, while others are still at their records
 //   method->Reduce();                                           // one thread
 //   method->AddNoise(worker, noise);                            // all workers
@@ -46,7 +46,7 @@ class GradientMethod {
   using Apply = std::function<void(const Change&)>;
 
   virtual ~GradientMethod() = default;
-  virtual Gradients GradientsOf(size_t worker) = 0;
+  virtual Gradients GetGradients(size_t worker) = 0;
   // Called before the records of a step are run. `weights` lie in the graph's memory. `noise` is for releases that a
   // method makes before the sum.
   virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch,

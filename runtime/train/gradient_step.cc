@@ -32,7 +32,7 @@ ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
 GradientStep::GradientStep(StepContext& context, std::span<const float> start)
     : context_(&context),
       sampler_(MakeSampler(context.options, context.records.size())),
-      method_(EntryOf(context.options).make({context.graph, context.trained, start, context.options})) {
+      method_(GetEntry(context.options).make({context.graph, context.trained, start, context.options})) {
   const TrainingOptions& o = context.options;
   const Graph& graph = context.graph;
   optimizer_.emplace(graph.device(), o.optimizer, context.trained.size());
@@ -99,7 +99,7 @@ void GradientStep::AddRecord(size_t index, uint32_t i) {
   const TrainingOptions& o = context_->options;
   Worker& worker = *workers_[index];
   const Record& whole = context_->records[i];
-  const Record record = context_->pooled ? PooledCache::RowOf(whole) : whole;
+  const Record record = context_->pooled ? PooledCache::GetRow(whole) : whole;
   const size_t targets = NumTargets(record);
   if (targets == 0) return;
   if (!worker.pass.Fits(record)) RunWaiting(index);
@@ -121,7 +121,7 @@ void GradientStep::RunWaiting(size_t index) {
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
                         .head_input = worker.head_noise ? worker.head_noise->Input() : context_->inference_input(),
                         .pooled_BD = context_->pooled ? context_->pooled->placed(index) : nullptr};
-  for (const auto& outcome : worker.pass.Run(context, method_->GradientsOf(index))) {
+  for (const auto& outcome : worker.pass.Run(context, method_->GetGradients(index))) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
     worker.num_clipped += outcome.gradient.finite && outcome.gradient.factor < 1 ? 1 : 0;
@@ -158,10 +158,10 @@ Status GradientStep::Run(StepReport& report) {
   Assign();
   const std::span<const float> weights = c.weights.current();
   if (negatives_) negatives_->Draw(c.step, weights.data());
-  method_->Begin(c.step, weights, {batch_records_, negatives()}, c.NoiseOf(0));
+  method_->Begin(c.step, weights, {batch_records_, negatives()}, c.GetNoise(0));
   c.workers.Run([this](size_t w) {
     if (w < context_->num_callers) RunRecords(w);
-    method_->DrawNoise(w, context_->NoiseOf(w));
+    method_->DrawNoise(w, context_->GetNoise(w));
   });
   WISP_RETURN_IF_ERROR(c.weights.WaitForDevice("the records of a step passed"));
   const size_t targets = AddFigures(report);
@@ -170,12 +170,12 @@ Status GradientStep::Run(StepReport& report) {
                        c.options.optimizer.learning_rate, " is too high for this model");
   }
   method_->Reduce();
-  c.workers.Run([this](size_t w) { method_->AddNoise(w, context_->NoiseOf(w)); });
+  c.workers.Run([this](size_t w) { method_->AddNoise(w, context_->GetNoise(w)); });
   method_->Prepare();
   // The sum must not be released before its noise has arrived.
   WISP_RETURN_IF_ERROR(c.weights.WaitForDevice("the noise of a step was added"));
   const double divisor = Divisor(targets);
-  c.ForParts([this, divisor](size_t w) { method_->Update(w, context_->NoiseOf(w), divisor, apply_); });
+  c.ForParts([this, divisor](size_t w) { method_->Update(w, context_->GetNoise(w), divisor, apply_); });
   if (observer_) observer_->Follow(c, *optimizer_, method_->StepItemRows());
   return OkStatus();
 }
@@ -194,7 +194,7 @@ void GradientStep::Apply(const Change& change) {
 
 namespace {
 
-std::vector<float> CopyOf(const kernels::Memory& memory, const AlignedArray<float>& array) {
+std::vector<float> MakeCopy(const kernels::Memory& memory, const AlignedArray<float>& array) {
   std::vector<float> copy(array.size());
   memory.copy_out(copy.data(), array.data(), copy.size() * sizeof(float));
   return copy;
@@ -204,8 +204,8 @@ std::vector<float> CopyOf(const kernels::Memory& memory, const AlignedArray<floa
 
 void GradientStep::Save(Checkpoint& c) const {
   const kernels::Memory& memory = context_->options.device.memory;
-  c.first_moment = CopyOf(memory, optimizer_->first());
-  c.second_moment = CopyOf(memory, optimizer_->second());
+  c.first_moment = MakeCopy(memory, optimizer_->first());
+  c.second_moment = MakeCopy(memory, optimizer_->second());
   sampler_->Save(c);
 }
 
@@ -236,7 +236,7 @@ void GradientStep::AddMemory(TrainingMemory& m) const {
       sampler_->size_bytes() + batch_.capacity() * sizeof(uint32_t) + batch_records_.capacity() * sizeof(const Record*);
   size_t records = 0;
   for (size_t w = 0; w < workers_.size(); ++w) {
-    if (method_ && w < context_->num_callers) records += method_->GradientsOf(w).scratch_bytes();
+    if (method_ && w < context_->num_callers) records += method_->GetGradients(w).scratch_bytes();
     m.lists += workers_[w]->records.capacity() * sizeof(uint32_t);
     m.activations += workers_[w]->pass.size_bytes();
     m.record_gradients += workers_[w]->head_noise ? workers_[w]->head_noise->size_bytes() : 0;
@@ -248,7 +248,7 @@ void GradientStep::AddMemory(TrainingMemory& m) const {
 void GradientStep::AddPlannedMemory(const Graph& graph, size_t num_records, const TrainingOptions& o,
                                     TrainingMemory& m) {
   const TrainedSet trained = TrainedBy(graph.parameters(), o);
-  const MethodBytes method = EntryOf(o).plan(graph, trained, num_records, o);
+  const MethodBytes method = GetEntry(o).plan(graph, trained, num_records, o);
   const SamplerPlan sampler = PlanSampler(o, num_records);
   const ListRoom lists = PlanLists(o, num_records);
   m.optimizer_state += Optimizer::PlanBytes(o.optimizer, trained.size());

@@ -15,7 +15,8 @@ HeldWeights::HeldWeights(const Graph& graph, const TrainedSet& trained, std::spa
       first_held_(FirstHeld(graph.parameters(), o)),
       changes_(std::move(changes)),
       current_(start.size(), memory_),
-      tensors_(o.base.empty() ? std::vector<StoredTensor>() : TensorsOf(graph.parameters(), o.base, current_.data())),
+      tensors_(o.base.empty() ? std::vector<StoredTensor>()
+                              : LocateTensors(graph.parameters(), o.base, current_.data())),
       packed_(graph.base(), tensors_.empty() ? current_.data() : ParameterSource(tensors_),
               PackedWeights::Packing::kLater),
       average_(o.ema_decay > 0 ? start.size() : 0, memory_),

@@ -50,7 +50,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   if (o.num_threads == 0) o.num_threads = DefaultThreads();
   if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
   if (o.method == Method::kDpFp) o.sampling = Sampling::kPoisson;
-  const std::unique_ptr<Graph> graph = MakeGraph(architecture, o.device, GraphOf(architecture, o));
+  const std::unique_ptr<Graph> graph = MakeGraph(architecture, o.device, GraphFor(architecture, o));
   const size_t size = FlatSize(graph->parameters()) - FirstHeld(graph->parameters(), o);
   const bool is_host = o.device.memory.is_host();
   TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size) +
@@ -58,7 +58,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
                    .packed_weights = PackedWeights::PlanBytes(graph->base()),
                    .activations = NumCallers(o) * graph->training_bytes(),
                    .lists = o.sparse.rows.size() * sizeof(int32_t)};
-  if (PooledCache::IsOf(architecture, num_records, o))
+  if (PooledCache::IsUsedFor(architecture, num_records, o))
     m.pooled = PooledCache::PlanBytes(*graph, num_records, o.num_threads);
   if (HasGradients(o)) GradientStep::AddPlannedMemory(*graph, num_records, o, m);
   AddHeadMemory(*graph, num_records, o, m);

@@ -50,7 +50,7 @@ struct SparseOptions {
 //               noised record gradients of a draw of its own, q = B / N, as in PrivateTraining. Both mechanisms are
 //               charged.
 //   kPaper      as the paper prints it: every record's representation is clipped and noised, the optimizer moves
-//               everything. For comparison. It has NO guarantee (WhyPaperHasNoGuarantee says why), so it takes no
+//               everything. For comparison. It has NO guarantee (ExplainPaperMode says why), so it takes no
 //               ledger, has no mechanisms and no epsilon, and is never chosen by default.
 //
 // In the private modes the head reads clip(h), at inference too: it was fitted to that, and clipping one's own input

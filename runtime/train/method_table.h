@@ -26,7 +26,7 @@ struct MethodEntry {
   // Floats of a record's gradient on a device. Null: those of all that trains.
   size_t (*row_floats)(const Architecture& architecture, const TrainingOptions& options) = nullptr;
 };
-const MethodEntry& EntryOf(const TrainingOptions& options);
+const MethodEntry& GetEntry(const TrainingOptions& options);
 
 // The part of a step that makes a classifier's head of releases; null if the run makes none. Its mechanism.
 std::unique_ptr<StepPart> MakeHeadStep(StepContext& context);
@@ -34,7 +34,7 @@ void AddHeadMemory(const Graph& graph, size_t num_records, const TrainingOptions
 PrivacyPlan::Part HeadPart(const Architecture& architecture, const TrainingOptions& options);
 Status CheckHead(const Architecture& architecture, const TrainingOptions& options);
 // Says in words which claims of DP-FP's paper do not hold. It has no figure.
-const std::string& WhyPaperHasNoGuarantee();
+const std::string& ExplainPaperMode();
 // Describes for people the mode, what is released, what is protected, and the mechanisms. It never states an epsilon:
 // in the private modes the ledger states it, and kPaper has no guarantee, so the reason stands there instead.
 std::string DescribeDpFp(const Architecture& architecture, const TrainingOptions& options, uint64_t steps);

@@ -83,14 +83,14 @@ void VisitPrivacy(const TrainingOptions& o, bool re_attention, Identity& id) {
 
 }  // namespace
 
-const char* NameOf(Method method) {
+const char* GetName(Method method) {
   for (const auto& [name, named] : kMethodNames) {
     if (named == method) return name;
   }
   return "dp-fp";
 }
 
-const char* NameOf(Sampling sampling) {
+const char* GetName(Sampling sampling) {
   for (const auto& [name, named] : kSamplingNames) {
     if (named == sampling) return name;
   }
@@ -116,15 +116,15 @@ namespace {
 size_t BestRows(const Architecture& a) {
   constexpr size_t kCached = size_t{1} << 20, kRows = 256;
   size_t bytes = 0;
-  for (const ParameterSpec& p : ParametersOf(a))
+  for (const ParameterSpec& p : ListParameters(a))
     bytes += p.shape == ParameterShape::kMatrix ? p.size() * sizeof(float) : 0;
   return bytes > kCached ? kRows : 1;
 }
 
 // The number of floats of a record's gradient on a device.
 size_t RowFloats(const Architecture& a, const TrainingOptions& o) {
-  const MethodEntry& method = EntryOf(o);
-  return method.row_floats != nullptr ? method.row_floats(a, o) : TrainedBy(ParametersOf(a), o).size();
+  const MethodEntry& method = GetEntry(o);
+  return method.row_floats != nullptr ? method.row_floats(a, o) : TrainedBy(ListParameters(a), o).size();
 }
 
 // A device takes enough records to make its kernels large, but no more than a step has. Their written-out gradients may
@@ -154,8 +154,8 @@ size_t FirstHeld(const std::vector<ParameterSpec>& parameters, const TrainingOpt
   return o.base.empty() ? 0 : parameters[o.base.size()].offset;
 }
 
-std::vector<StoredTensor> TensorsOf(const std::vector<ParameterSpec>& parameters, std::span<const StoredTensor> base,
-                                    const float* held) {
+std::vector<StoredTensor> LocateTensors(const std::vector<ParameterSpec>& parameters,
+                                        std::span<const StoredTensor> base, const float* held) {
   std::vector<StoredTensor> tensors(base.begin(), base.end());
   tensors.reserve(parameters.size());
   const size_t first = base.size() < parameters.size() ? parameters[base.size()].offset : 0;
@@ -168,7 +168,7 @@ size_t NumReadable(const Architecture& a, const TrainingOptions& o) {
   if (!o.device.memory.is_host() || a.re_attention == ReAttention::kOn || o.num_negatives > 0 ||
       o.method == Method::kDpFp || IsSparse(o.method))
     return 0;
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   const TrainedSet trained = TrainedBy(parameters, o);
   return trained.parameters().empty() ? 0 : trained.parameters().front();
 }
@@ -177,15 +177,15 @@ namespace {
 
 // A table that is not float32 is converted tile by tile, unless its rows are first normalised to length 1, which
 // happens while it is packed.
-HeadPacking HeadOf(const Architecture& a, std::span<const StoredTensor> base) {
+HeadPacking MakeHead(const Architecture& a, std::span<const StoredTensor> base) {
   if (base.empty() || a.head.temperature > 0) return HeadPacking::kTiles;
-  const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
+  const std::optional<size_t> table = FindHeadTable(a, ListParameters(a));
   return table && *table < base.size() && base[*table].floats == nullptr ? HeadPacking::kNone : HeadPacking::kTiles;
 }
 
 }  // namespace
 
-GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
+GraphOptions GraphFor(const Architecture& a, const TrainingOptions& o) {
   if (!o.device.memory.is_host()) return {.num_negatives = o.num_negatives, .max_records = RecordsOnDevice(a, o)};
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
   Architecture cut = a;
@@ -194,16 +194,16 @@ GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
   constexpr size_t kTexts = 32;
   if (o.recompute_blocks)
     return {.num_negatives = o.num_negatives,
-            .head = HeadOf(a, o.base),
+            .head = MakeHead(a, o.base),
             .stored = o.base,
             .recompute_blocks = true,
             .max_length = cut.max_length};
   if (a.head.kind == HeadKind::kClasses && o.rows_at_once == 0 && rows > 1)
     return {.stored = o.base, .max_records = kTexts, .max_rows = rows, .max_length = cut.max_length};
   return {.num_negatives = o.num_negatives,
-          .head = HeadOf(a, o.base),
+          .head = MakeHead(a, o.base),
           .stored = o.base,
-          .max_records = RecordsOfRows(cut, o.num_negatives, rows),
+          .max_records = CountRecords(cut, o.num_negatives, rows),
           .max_length = cut.max_length};
 }
 

@@ -23,7 +23,7 @@ enum class Method { kOrdinary, kPhantom, kRgp, kFest, kAdaFest, kAdaFestPlus, kD
 inline constexpr std::pair<const char*, Method> kMethodNames[] = {
     {"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
     {"fest", Method::kFest},         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
-const char* NameOf(Method method);
+const char* GetName(Method method);
 // True for methods whose trained rows of the item table are chosen before the first step: FEST, AdaFEST+.
 bool NamesRows(Method method);
 bool IsAdaptive(Method method);  // selects rows of the item table at every step: AdaFEST, AdaFEST+
@@ -39,7 +39,7 @@ inline constexpr std::pair<const char*, Sampling> kSamplingNames[] = {{"poisson"
                                                                       {"shuffled", Sampling::kShuffled},
                                                                       {"allocation", Sampling::kAllocation},
                                                                       {"cyclic", Sampling::kCyclic}};
-const char* NameOf(Sampling sampling);
+const char* GetName(Sampling sampling);
 // The loss of a record: the mean over its positions (the only choice under DP), or their sum, so that a step averages
 // over all positions of the batch.
 enum class LossWeighting { kRecordMean, kPositionMean };
@@ -85,7 +85,7 @@ struct TrainingOptions {
   DropoutRates dropout;
   ReAttentionOptions re_attention;  // read when the architecture has it and the method is private
   float ema_decay = 0;              // 0: no weight averaging
-  // HashOfClasses of the labels' meaning; 0: no classifier; a checkpoint resumes only if it is equal
+  // HashClasses of the labels' meaning; 0: no classifier; a checkpoint resumes only if it is equal
   uint64_t classes_hash = 0;
   // ModelFile::content_hash() of the start model, 0: none. A checkpoint resumes only with the same one.
   uint64_t base_model_hash = 0;
@@ -137,17 +137,18 @@ bool HasGradients(const TrainingOptions& options);
 // The positions of the longest record that a run accepts; `cut_to` as in TrainingOptions.
 uint32_t LongestRecord(const Architecture& architecture, uint32_t cut_to);
 
-// Where the weights that a run holds begin in the flat layout of all parameters (ParametersOf): behind those in `base`.
+// Where the weights that a run holds begin in the flat layout of all parameters (ListParameters): behind those in
+// `base`.
 size_t FirstHeld(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
 // The places of all parameters of a run: those in `base`, and then `held`, the weights that the run holds.
-std::vector<StoredTensor> TensorsOf(const std::vector<ParameterSpec>& parameters, std::span<const StoredTensor> base,
-                                    const float* held);
+std::vector<StoredTensor> LocateTensors(const std::vector<ParameterSpec>& parameters,
+                                        std::span<const StoredTensor> base, const float* held);
 // The number of a base's parameters that a run with these options can read where they are stored: the limit of
 // TrainingOptions::base.
 size_t NumReadable(const Architecture& architecture, const TrainingOptions& options);
 
 // The options of the run's graph. Its memory follows from the architecture and the options, never from the data.
-GraphOptions GraphOf(const Architecture& architecture, const TrainingOptions& options);
+GraphOptions GraphFor(const Architecture& architecture, const TrainingOptions& options);
 
 // Every option that decides what the next step computes, as text, against which a checkpoint is checked. `num_records`
 // is left out if it is a private run's secret. Words and order are fixed by older checkpoints.

@@ -15,7 +15,7 @@ bool Drops(const TrainingOptions& o) {
 
 }  // namespace
 
-bool PooledCache::IsOf(const Architecture& a, size_t num_records, const TrainingOptions& o) {
+bool PooledCache::IsUsedFor(const Architecture& a, size_t num_records, const TrainingOptions& o) {
   if (a.head.kind != HeadKind::kClasses || a.adapter || a.re_attention == ReAttention::kOn) return false;
   if (!o.device.memory.is_host() || Drops(o) || !TrainsTheHeadAlone(o)) return false;
   return num_records <= o.cache_at_most / (a.width * sizeof(float));

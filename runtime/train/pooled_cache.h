@@ -25,7 +25,7 @@ class PooledCache {
  public:
   // True if a run with these options and so many records uses a cache: on the host, where it changes no result, and if
   // it takes at most options.cache_at_most bytes.
-  static bool IsOf(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
+  static bool IsUsedFor(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
   // The size_bytes that such an object will have; allocates nothing.
   static size_t PlanBytes(const Graph& graph, size_t num_records, size_t num_workers);
 
@@ -47,7 +47,7 @@ class PooledCache {
   void Place(size_t worker, size_t b, size_t record);
   const float* placed(size_t worker) const { return waiting_[worker].states.data(); }
   // The record that passes the graph with its pooled vector: one row, the same targets.
-  static Record RowOf(const Record& record) { return {record.inputs.first(1), record.targets}; }
+  static Record GetRow(const Record& record) { return {record.inputs.first(1), record.targets}; }
   size_t size_bytes() const;
 
  private:

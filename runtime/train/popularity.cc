@@ -118,7 +118,7 @@ std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_
 }
 
 void SetOutputBias(const Architecture& architecture, std::span<const float> bias, std::span<float> weights) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(architecture);
+  const std::vector<ParameterSpec> parameters = ListParameters(architecture);
   const std::optional<size_t> found = FindParameter(parameters, ParameterRole::kOutputBias);
   if (!found) return;
   std::copy(bias.begin(), bias.end(), weights.begin() + static_cast<std::ptrdiff_t>(parameters[*found].offset));

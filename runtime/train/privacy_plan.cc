@@ -15,17 +15,17 @@ using privacy::Mechanism;
 
 namespace {
 
-PrivacyPlan::Part GradientPartOf(const Architecture& a, const TrainingOptions& o, const char* purpose) {
+PrivacyPlan::Part MakeGradientPart(const Architecture& a, const TrainingOptions& o, const char* purpose) {
   const double norm = o.privacy.clipping_norm;
   const uint64_t coordinates = NumReleased(a, o);
   PrivacyPlan::Part part{.purpose = purpose,
-                         .noise = NoiseOf(o, o.privacy.noise_multiplier),
-                         .law = LawOf(o),
-                         .noises = {{norm, NoiseOf(o, GradientNoise(o)), coordinates, coordinates}}};
+                         .noise = GetNoise(o, o.privacy.noise_multiplier),
+                         .law = MakeLaw(o),
+                         .noises = {{norm, GetNoise(o, GradientNoise(o)), coordinates, coordinates}}};
   if (IsAdaptive(o.method)) {
     // Untouched rows survive with the rounded Gaussian's probability, touched ones with the discrete Gaussian's: the
     // slack of the map counts all rows.
-    const PairOfNoises pair = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio);
+    const NoisePair pair = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio);
     part.noises.push_back({norm, {.multiplier = pair.map}, coordinates, a.num_items});
   }
   return part;
@@ -38,7 +38,7 @@ template <class F>
 Status ForEachLevel(const privacy::NoiseOptions& noise, StepRange steps, const F& f) {
   const uint64_t end = steps.first + steps.count;
   for (uint64_t first = steps.first; first < end;) {
-    const double ratio = noise.RatioOf(first);
+    const double ratio = noise.GetRatio(first);
     const auto next = std::find_if(noise.levels.begin(), noise.levels.end(),
                                    [first](const auto& level) { return level.first_step > first; });
     const uint64_t until = next == noise.levels.end() ? end : std::min(end, next->first_step);
@@ -51,7 +51,7 @@ Status ForEachLevel(const privacy::NoiseOptions& noise, StepRange steps, const F
 }  // namespace
 
 Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOptions& o) {
-  if (IsPaper(o)) return PrivacyRefused(WhyPaperHasNoGuarantee());
+  if (IsPaper(o)) return PrivacyRefused(ExplainPaperMode());
   if (!IsPrivate(o)) return PrivacyRefused("ordinary training has no guarantee that anything could be said of");
   if (o.num_records_public == 0 || o.dp_fp.micro_batches == 0)
     return InvalidArgument("num_records_public and micro_batches must be 1 or above");
@@ -61,11 +61,11 @@ Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOpt
   plan.noise_ = o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
   if (ReleasesHead(o)) plan.parts_.push_back(HeadPart(a, o));
   if (HasGradients(o))
-    plan.parts_.push_back(GradientPartOf(a, o, ReleasesHead(o) ? kEncoderPurpose : kTrainingPurpose));
+    plan.parts_.push_back(MakeGradientPart(a, o, ReleasesHead(o) ? kEncoderPurpose : kTrainingPurpose));
   return plan;
 }
 
-uint64_t PrivacyPlan::StepsOfCharge(uint64_t steps, uint64_t left) const {
+uint64_t PrivacyPlan::StepsPerCharge(uint64_t steps, uint64_t left) const {
   for (const Part& part : parts_) {
     if (part.law.kind == Sampling::kCyclic) steps = std::max(steps, left);
     if (part.law.kind != Sampling::kPoisson) steps = RoundedUp(steps, part.law.epoch_steps);
@@ -168,7 +168,7 @@ double BatchProbability(const TrainingOptions& o) {
 }
 double MicroBatchProbability(const TrainingOptions& o) { return BatchProbability(o) / o.dp_fp.micro_batches; }
 
-bool IsOfHead(ParameterRole role) {
+bool IsHeadRole(ParameterRole role) {
   return role == ParameterRole::kPoolerWeight || role == ParameterRole::kPoolerBias ||
          role == ParameterRole::kClassWeight || role == ParameterRole::kClassBias;
 }
@@ -176,14 +176,14 @@ bool IsOfHead(ParameterRole role) {
 namespace {
 
 bool IsChosen(TrainedPart part, const ParameterSpec& p) {
-  if (part == TrainedPart::kHead) return IsOfHead(p.role);
+  if (part == TrainedPart::kHead) return IsHeadRole(p.role);
   return part == TrainedPart::kAll || p.shape != ParameterShape::kTable;
 }
 
 }  // namespace
 
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
-  const MethodEntry& method = EntryOf(o);
+  const MethodEntry& method = GetEntry(o);
   return TrainedSet(parameters, [&](const ParameterSpec& p) {
     const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
     if (!p.trained || (head && ReleasesHead(o))) return false;  // the head is made of the releases
@@ -198,7 +198,7 @@ bool CanMultiplyIntegers(const Architecture& a, const TrainingOptions& o) {
   if (!IsPrivate(o) || !HasGradients(o) || !has_method || o.num_negatives > 0 || !o.device.memory.is_host())
     return false;
   if (a.head.kind == HeadKind::kClasses) return true;
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   const TrainedSet trained = TrainedBy(parameters, o);
   return std::none_of(trained.parameters().begin(), trained.parameters().end(), [&](uint32_t i) {
     return parameters[i].shape == ParameterShape::kTable || parameters[i].role == ParameterRole::kOutputBias;
@@ -216,7 +216,7 @@ bool MultipliesIntegers(const Architecture& a, const TrainingOptions& o) {
   if (a.adapter) return false;
   // A formed gradient of more numbers exceeds the second-level cache; a smaller one is cheap to form.
   constexpr size_t kFormed = size_t{1} << 20;
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   const TrainedSet trained = TrainedBy(parameters, o);
   size_t size = 0;
   for (const uint32_t i : trained.parameters())
@@ -225,11 +225,11 @@ bool MultipliesIntegers(const Architecture& a, const TrainingOptions& o) {
 }
 
 uint64_t NumReleased(const Architecture& a, const TrainingOptions& o) {
-  const MethodEntry& method = EntryOf(o);
-  return method.num_released != nullptr ? method.num_released(a, o) : TrainedBy(ParametersOf(a), o).num_coordinates();
+  const MethodEntry& method = GetEntry(o);
+  return method.num_released != nullptr ? method.num_released(a, o) : TrainedBy(ListParameters(a), o).num_coordinates();
 }
 
-PairOfNoises SplitNoise(double noise_multiplier, double ratio) {
+NoisePair SplitNoise(double noise_multiplier, double ratio) {
   const double gradient = noise_multiplier * std::sqrt(1 + ratio * ratio) / ratio;
   return {.map = ratio * gradient, .gradient = gradient};
 }
@@ -239,9 +239,9 @@ double GradientNoise(const TrainingOptions& o) {
                               : o.privacy.noise_multiplier;
 }
 
-privacy::NoiseOptions NoiseOf(const TrainingOptions& o, double multiplier) {
+privacy::NoiseOptions GetNoise(const TrainingOptions& o, double multiplier) {
   privacy::NoiseOptions noise{.multiplier = multiplier, .lambda = o.privacy.noise_lambda};
-  if (noise.lambda > 0) noise.num_steps = RoundedUp(o.num_steps, LawOf(o).epoch_steps);
+  if (noise.lambda > 0) noise.num_steps = RoundedUp(o.num_steps, MakeLaw(o).epoch_steps);
   if (o.privacy.noise_schedule == NoiseSchedule::kConstant) return noise;
   // Levels of 2^(1/8), so that a run has a dozen mechanisms and not one for each step.
   constexpr double kPerOctave = 8, kMostRatio = 4;

@@ -59,7 +59,7 @@ class PrivacyPlan {
   const std::vector<Part>& parts() const { return parts_; }
   // The steps that are charged at a time are a multiple of this many: an epoch, where records are allocated to steps;
   // all of a run, if its noise is correlated. `left`: the steps that are left of the run.
-  uint64_t StepsOfCharge(uint64_t steps, uint64_t left) const;
+  uint64_t StepsPerCharge(uint64_t steps, uint64_t left) const;
   // The mechanisms of a range of steps, with each noise multiplier multiplied by noise_factor: of one part, or of all.
   Result<std::vector<privacy::Mechanism>> Mechanisms(const Part& part, StepRange steps, double noise_factor = 1) const;
   Result<std::vector<privacy::Mechanism>> Mechanisms(StepRange steps, double noise_factor = 1) const;
@@ -91,19 +91,19 @@ double StepLossSlack(const Architecture& architecture, const TrainingOptions& op
                      uint64_t steps);
 // sigma1 and sigma2 of an AdaFEST step whose cost is that of one Gaussian with `noise_multiplier`:
 // sigma1^-2 + sigma2^-2 = noise_multiplier^-2. (Two Gaussians on one sample are one with the sum of their precisions.)
-struct PairOfNoises {
+struct NoisePair {
   double map = 0, gradient = 0;
 };
-PairOfNoises SplitNoise(double noise_multiplier, double map_noise_ratio);
+NoisePair SplitNoise(double noise_multiplier, double map_noise_ratio);
 
 // The noise multiplier of the sum of gradients. It is above the one that is charged if a step also releases something
 // else.
 double GradientNoise(const TrainingOptions& options);
 // The noise of that sum, with this multiplier: as it is drawn (GradientNoise), or as it is charged.
-privacy::NoiseOptions NoiseOf(const TrainingOptions& options, double multiplier);
+privacy::NoiseOptions GetNoise(const TrainingOptions& options, double multiplier);
 
 // True for a pooler or a head of classes.
-bool IsOfHead(ParameterRole role);
+bool IsHeadRole(ParameterRole role);
 
 // True if records' gradients are multiplied as integers (methods/phantom/integer_gradients.h) instead of formed one by
 // one. This is a public constant of the run. It applies to phantom and dp-fp on the host, if norm_form asks for it, or

@@ -86,9 +86,9 @@ class RecordPass {
     return 2 * graph.parameters().size() + 2 * tiles;
   }
 
-  class HeadOnceMore final : public HeadReplay {
+  class RecomputedHead final : public HeadReplay {
    public:
-    HeadOnceMore(const RecordPass& pass, const RecordContext& context, size_t b)
+    RecomputedHead(const RecordPass& pass, const RecordContext& context, size_t b)
         : pass_(pass), context_(context), b_(b) {}
     void Replay(FactorSink& sink) override {
       RecordSlice slice(b_, sink);
@@ -108,7 +108,7 @@ class RecordPass {
     gradients.BeginRecord(batch_[0].inputs);
     graph_.Forward(context, batch_, losses_.data());
     graph_.Backward(context, batch_, gradients);
-    HeadOnceMore replay(*this, context, 0);
+    RecomputedHead replay(*this, context, 0);
     outcomes_.push_back({Loss(0), gradients.FinishRecord(replay)});
   }
 
@@ -119,7 +119,7 @@ class RecordPass {
     for (size_t b = 0; b < batch_.size(); ++b) {
       gradients.BeginRecord(batch_[b].inputs);
       factors_.Emit(b, gradients);
-      HeadOnceMore replay(*this, context, b);
+      RecomputedHead replay(*this, context, b);
       outcomes_.push_back({Loss(b), gradients.FinishRecord(replay)});
     }
   }

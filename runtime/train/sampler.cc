@@ -127,8 +127,8 @@ Status Sampler::Check(const Checkpoint& c) const {
 std::unique_ptr<Sampler> MakeSampler(const TrainingOptions& o, size_t num_records) {
   if (IsPaper(o))
     return std::make_unique<MicroBatchSampler>(MicroBatchProbability(o), o.dp_fp.micro_batches, num_records);
-  if (o.sampling == Sampling::kPoisson) return std::make_unique<PoissonSampler>(LawOf(o).probability, num_records);
-  if (o.sampling != Sampling::kShuffled) return std::make_unique<AllocationSampler>(LawOf(o), num_records);
+  if (o.sampling == Sampling::kPoisson) return std::make_unique<PoissonSampler>(MakeLaw(o).probability, num_records);
+  if (o.sampling != Sampling::kShuffled) return std::make_unique<AllocationSampler>(MakeLaw(o), num_records);
   return std::make_unique<ShuffledSampler>(o.expected_batch, num_records);
 }
 
@@ -142,7 +142,7 @@ SamplerPlan PlanSampler(const TrainingOptions& o, size_t num_records) {
 }
 
 // DP-FP samples by Poisson, whatever the options say.
-SamplingLaw LawOf(const TrainingOptions& o) {
+SamplingLaw MakeLaw(const TrainingOptions& o) {
   const double steps = std::round(1 / BatchProbability(o));
   return {.kind = o.sampling == Sampling::kShuffled ? Sampling::kPoisson : o.sampling,
           .probability = BatchProbability(o),

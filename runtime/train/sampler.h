@@ -47,7 +47,7 @@ struct SamplingLaw {
   uint64_t epoch_steps = 1;  // kAllocation, kCyclic: steps of an epoch, of which each record enters exactly one
 };
 // The law of a private run. num_records_public must be set.
-SamplingLaw LawOf(const TrainingOptions& options);
+SamplingLaw MakeLaw(const TrainingOptions& options);
 
 }  // namespace wisp
 

@@ -14,7 +14,7 @@ Status StepCharges::Pay(uint64_t step, uint64_t until, uint64_t end) {
   const auto is_charged = [step](uint64_t charged) { return step < charged; };
   if (std::all_of(charged_until_.begin(), charged_until_.end(), is_charged)) return OkStatus();
   const uint64_t left = std::max(until, step + 1) - step;
-  const uint64_t steps = plan_.StepsOfCharge(std::min<uint64_t>(options_->steps_per_charge, left), left);
+  const uint64_t steps = plan_.StepsPerCharge(std::min<uint64_t>(options_->steps_per_charge, left), left);
   if (charged_until_.front() == 0) {
     const uint64_t of_run = std::max<uint64_t>(end, step + steps) - step;
     WISP_ASSIGN_OR_RETURN(const auto all, plan_.ChargesTogether({step, of_run}));
@@ -28,7 +28,7 @@ Status StepCharges::Pay(uint64_t step, uint64_t until, uint64_t end) {
     charged_until_[i] = step + steps;
     if (i == 0) num_charged_ += steps;
   }
-  WISP_ASSIGN_OR_RETURN(receipt_, options_->ledger->ReceiptOf(run_));
+  WISP_ASSIGN_OR_RETURN(receipt_, options_->ledger->MakeReceipt(run_));
   return OkStatus();
 }
 

@@ -51,7 +51,7 @@ struct StepContext {
   uint64_t step = 0;
   float rate = 0;  // the step's learning rate
 
-  privacy::RandomStream& NoiseOf(size_t worker) { return of_workers[worker].noise; }
+  privacy::RandomStream& GetNoise(size_t worker) { return of_workers[worker].noise; }
   // Calls part(w) for each of num_callers workers, and waits for all.
   template <class F>
   void ForParts(const F& part) {

@@ -23,7 +23,7 @@ StepSum::StepSum(const kernels::Device& device, const TrainingOptions& o, size_t
       device, size,
       GridGradientSum::Grid{.steps_per_unit = static_cast<float>(grid_->steps_per_unit()),
                             .max_sum_squares = grid_->max_sum_squares()});
-  noise_ = privacy::MakeNoiseProcess(NoiseOf(o, GradientNoise(o)));
+  noise_ = privacy::MakeNoiseProcess(GetNoise(o, GradientNoise(o)));
   if (!is_on_device_) return;
   ahead_ = std::make_unique<Ahead>(Ahead{.drawn = AlignedArray<int64_t>(size),
                                          .sent = AlignedArray<int64_t>(size, device.memory),

@@ -44,7 +44,7 @@ size_t SumMethod::planned_bytes() const {
 }
 
 void FlatMethod::ForEachPiece(size_t worker, const Visit& visit) const {
-  ForEachPieceOf(
+  VisitPieces(
       trained_->parameters(), worker, [this](size_t i) { return trained_->offset(i); }, visit);
 }
 
@@ -53,7 +53,7 @@ void FlatMethod::ApplyAll(const float* gradient, const Apply& apply) {
     apply({i, 0, gradient + trained_->offset(i), graph_->parameters()[i].size()});
 }
 
-BatchGradients::Setup BatchSetupOf(const Graph& graph, const TrainedSet& trained) {
+BatchGradients::Setup MakeBatchSetup(const Graph& graph, const TrainedSet& trained) {
   return {.parameters = graph.parameters(),
           .trained = trained,
           .max_records = graph.max_records(),
@@ -67,7 +67,7 @@ class OrdinaryMethod final : public FlatMethod {
  public:
   explicit OrdinaryMethod(const MethodSetup& s) : FlatMethod(s) {
     for (size_t w = 0; w < NumCallers(s.options); ++w)
-      Own(std::make_unique<SumGradients>(s.graph.device(), BatchSetupOf(s.graph, s.trained), s.options.num_negatives,
+      Own(std::make_unique<SumGradients>(s.graph.device(), MakeBatchSetup(s.graph, s.trained), s.options.num_negatives,
                                          sum_.floats(), w));
   }
 };
@@ -81,7 +81,7 @@ std::unique_ptr<GradientMethod> MakeOrdinaryMethod(const MethodSetup& setup) {
 MethodBytes PlanOrdinaryMethod(const Graph& graph, const TrainedSet& trained, size_t /*num_records*/,
                                const TrainingOptions& o) {
   return {.sums = StepSum::PlanBytes(o, trained.size()),
-          .records = NumCallers(o) * SumGradients::PlanBytes(BatchSetupOf(graph, trained), o.num_negatives)};
+          .records = NumCallers(o) * SumGradients::PlanBytes(MakeBatchSetup(graph, trained), o.num_negatives)};
 }
 
 }  // namespace wisp

@@ -38,7 +38,7 @@ inline constexpr size_t kUpdateChunk = 4096;
 
 class SumMethod : public GradientMethod {
  public:
-  Gradients GradientsOf(size_t worker) override { return gradients_[worker < gradients_.size() ? worker : 0].get(); }
+  Gradients GetGradients(size_t worker) override { return gradients_[worker < gradients_.size() ? worker : 0].get(); }
   void DrawNoise(size_t worker, privacy::RandomStream& noise) override;
   void Reduce() override { sum_.Reduce(); }
   void Prepare() override { sum_.Send(); }
@@ -62,9 +62,9 @@ class SumMethod : public GradientMethod {
   virtual void ApplyAll(const float* gradient, const Apply& apply) = 0;
   // For implementing ForEachPiece: the worker's pieces of the parameters `which`, where `offset_of(parameter)` is their
   // place in the sum.
-  template <class OffsetOf>
-  void ForEachPieceOf(std::span<const uint32_t> which, size_t worker, const OffsetOf& offset_of,
-                      const Visit& visit) const {
+  template <class GetOffset>
+  void VisitPieces(std::span<const uint32_t> which, size_t worker, const GetOffset& offset_of,
+                   const Visit& visit) const {
     size_t turn = 0;
     for (const uint32_t i : which) {
       const size_t size = graph_->parameters()[i].size();
@@ -112,7 +112,7 @@ class FlatMethod : public SumMethod {
 };
 
 // The setup of Gradients that take all records of a pass at once.
-BatchGradients::Setup BatchSetupOf(const Graph& graph, const TrainedSet& trained);
+BatchGradients::Setup MakeBatchSetup(const Graph& graph, const TrainedSet& trained);
 
 // Training without a guarantee: the sum of the records' gradients. DP-FP as its paper prints it trains so too, with
 // noise in the records' representations.

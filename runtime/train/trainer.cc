@@ -78,7 +78,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
                  const TrainingOptions& options, std::vector<RandomStream> streams)
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
-      graph_(MakeGraph(architecture, options.device, GraphOf(architecture, options))),
+      graph_(MakeGraph(architecture, options.device, GraphFor(architecture, options))),
       trained_(TrainedBy(graph_->parameters(), options)),
       workers_(options.num_threads, options.executor),
       weights_(*graph_, trained_, weights, Changes(), options),
@@ -96,7 +96,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
         {w < context_.num_callers ? graph_->AllocateForTraining() : Buffers(), std::move(streams[w + 1])});
   }
   const size_t num_records = context_.records.size();
-  if (PooledCache::IsOf(architecture, num_records, options_))
+  if (PooledCache::IsUsedFor(architecture, num_records, options_))
     context_.pooled.emplace(*graph_, num_records, context_.num_callers);
   if (std::unique_ptr<StepPart> head = MakeHeadStep(context_)) parts_.push_back(std::move(head));
   if (HasGradients(options_)) parts_.push_back(std::make_unique<GradientStep>(context_, weights));
@@ -119,7 +119,7 @@ std::vector<uint8_t> Trainer::Changes() const {
   std::vector<uint8_t> changes;
   changes.reserve(graph_->parameters().size());
   for (size_t i = 0; i < graph_->parameters().size(); ++i) {
-    const bool fitted = ReleasesHead(options_) && IsOfHead(graph_->parameters()[i].role);
+    const bool fitted = ReleasesHead(options_) && IsHeadRole(graph_->parameters()[i].role);
     const bool follows = i == graph_->derived(trained_);
     changes.push_back(fitted || follows || (HasGradients(options_) && trained_.contains(i)) ? 1 : 0);
   }

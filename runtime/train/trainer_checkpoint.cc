@@ -56,8 +56,9 @@ Status Trainer::CheckRun(const Checkpoint& c) {
   };
   const std::string then = comparable(c.config), now = comparable(Config());
   if (then != now) {
-    return InvalidData("checkpoint: it belongs to a run with other options: ", checkpoint_parts::WhatDiffers(then, now),
-                       "; go on with the options that it began with, or name another checkpoint");
+    return InvalidData(
+        "checkpoint: it belongs to a run with other options: ", checkpoint_parts::ListDifferences(then, now),
+        "; go on with the options that it began with, or name another checkpoint");
   }
   if (c.seed != SavedSeed()) return InvalidData("checkpoint: it belongs to a run with another seed");
   // Otherwise the weights would carry the provenance of another base.

@@ -59,7 +59,7 @@ static int Counts(const char* path) {
   return folder != NULL && path != NULL && strncmp(path, folder, strlen(folder)) == 0;
 }
 
-static int PathOf(int fd, char* path) {
+static int GetPath(int fd, char* path) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t n = readlink(link, path, PATH_MAX - 1);
@@ -80,7 +80,7 @@ static void Trace(long number, const char* call, const char* path) {
 }
 
 /* Decides what happens to a change of `path`; sets errno if it must fail. */
-static enum Fate FateOf(const char* call, const char* path, enum Need need) {
+static enum Fate ChooseFate(const char* call, const char* path, enum Need need) {
   if (!Counts(path)) return kPass;
   const int before = errno;
   const long number = atomic_fetch_add(&changes, 1) + 1;
@@ -104,9 +104,9 @@ static enum Fate FateOf(const char* call, const char* path, enum Need need) {
   return kFail;
 }
 
-static enum Fate FateOfFd(const char* call, int fd, enum Need need) {
+static enum Fate ChooseFdFate(const char* call, int fd, enum Need need) {
   char path[PATH_MAX];
-  return PathOf(fd, path) ? FateOf(call, path, need) : kPass;
+  return GetPath(fd, path) ? ChooseFate(call, path, need) : kPass;
 }
 
 static void End(void) { syscall(SYS_exit_group, 137); }
@@ -150,42 +150,42 @@ static void End(void) { syscall(SYS_exit_group, 137); }
   return -1
 
 ssize_t write(int fd, const void* data, size_t n) {
-  const enum Fate fate = FateOfFd("write", fd, kNeedsRoom);
+  const enum Fate fate = ChooseFdFate("write", fd, kNeedsRoom);
   SPOIL_WRITE(fate, n, REAL(write)(fd, data, n / 2), REAL(write)(fd, data, n));
 }
 ssize_t pwrite(int fd, const void* data, size_t n, off_t at) {
-  const enum Fate fate = FateOfFd("pwrite", fd, kNeedsRoom);
+  const enum Fate fate = ChooseFdFate("pwrite", fd, kNeedsRoom);
   SPOIL_WRITE(fate, n, REAL(pwrite)(fd, data, n / 2, at), REAL(pwrite)(fd, data, n, at));
 }
 ssize_t pwrite64(int fd, const void* data, size_t n, off64_t at) {
-  const enum Fate fate = FateOfFd("pwrite", fd, kNeedsRoom);
+  const enum Fate fate = ChooseFdFate("pwrite", fd, kNeedsRoom);
   SPOIL_WRITE(fate, n, REAL(pwrite64)(fd, data, n / 2, at), REAL(pwrite64)(fd, data, n, at));
 }
 ssize_t writev(int fd, const struct iovec* parts, int count) {
-  const enum Fate fate = FateOfFd("writev", fd, kNeedsRoom);
+  const enum Fate fate = ChooseFdFate("writev", fd, kNeedsRoom);
   SPOIL_WRITE(fate, count, REAL(writev)(fd, parts, count / 2), REAL(writev)(fd, parts, count));
 }
 int rename(const char* from, const char* to) {
   char full[PATH_MAX];
-  const enum Fate fate = FateOf("rename", realpath(from, full), kNeedsNothing);
+  const enum Fate fate = ChooseFate("rename", realpath(from, full), kNeedsNothing);
   SPOIL_OTHER(fate, REAL(rename)(from, to));
 }
 int unlink(const char* path) {
   char full[PATH_MAX];
-  const enum Fate fate = FateOf("unlink", realpath(path, full), kNeedsNothing);
+  const enum Fate fate = ChooseFate("unlink", realpath(path, full), kNeedsNothing);
   SPOIL_OTHER(fate, REAL(unlink)(path));
 }
 int ftruncate(int fd, off_t size) {
-  const enum Fate fate = FateOfFd("ftruncate", fd, kNeedsRoom);
+  const enum Fate fate = ChooseFdFate("ftruncate", fd, kNeedsRoom);
   SPOIL_OTHER(fate, REAL(ftruncate)(fd, size));
 }
 int ftruncate64(int fd, off64_t size) {
-  const enum Fate fate = FateOfFd("ftruncate", fd, kNeedsRoom);
+  const enum Fate fate = ChooseFdFate("ftruncate", fd, kNeedsRoom);
   SPOIL_OTHER(fate, REAL(ftruncate64)(fd, size));
 }
 /* The error is returned, not set. */
 static int SpoilAllocate(int fd, off64_t at, off64_t size, int (*real)(int, off64_t, off64_t)) {
-  switch (FateOfFd("fallocate", fd, kNeedsRoom)) {
+  switch (ChooseFdFate("fallocate", fd, kNeedsRoom)) {
     case kPass:
     case kShort:
       return real(fd, at, size);
@@ -204,11 +204,11 @@ static int SpoilAllocate(int fd, off64_t at, off64_t size, int (*real)(int, off6
 int posix_fallocate(int fd, off_t at, off_t size) { return SpoilAllocate(fd, at, size, REAL(posix_fallocate64)); }
 int posix_fallocate64(int fd, off64_t at, off64_t size) { return SpoilAllocate(fd, at, size, REAL(posix_fallocate64)); }
 int fsync(int fd) {
-  const enum Fate fate = FateOfFd("fsync", fd, kNeedsNothing);
+  const enum Fate fate = ChooseFdFate("fsync", fd, kNeedsNothing);
   SPOIL_OTHER(fate, REAL(fsync)(fd));
 }
 int fdatasync(int fd) {
-  const enum Fate fate = FateOfFd("fdatasync", fd, kNeedsNothing);
+  const enum Fate fate = ChooseFdFate("fdatasync", fd, kNeedsNothing);
   SPOIL_OTHER(fate, REAL(fdatasync)(fd));
 }
 
@@ -220,7 +220,7 @@ static int SpoilOpen(const char* call, const char* path, int flags, mode_t mode)
     char* slash = strrchr(copy, '/');
     if (slash != NULL) *slash = '\0';
     if (realpath(slash == NULL ? "." : copy, full) != NULL) {
-      switch (FateOf(call, strncat(full, "/", PATH_MAX - strlen(full) - 1), kNeedsRoom)) {
+      switch (ChooseFate(call, strncat(full, "/", PATH_MAX - strlen(full) - 1), kNeedsRoom)) {
         case kPass:
         case kShort:
           break;

@@ -118,8 +118,8 @@ inline void RemoveAll(const test::TemporaryFolder& folder, std::initializer_list
 inline void WriteModels(const test::TemporaryFolder& folder) {
   const UniformArchitecture a{
       .num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};
-  std::vector<float> weights(FlatSize(ParametersOf(a)));
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  std::vector<float> weights(FlatSize(ListParameters(a)));
+  for (const ParameterSpec& p : ListParameters(a)) {
     for (size_t i = 0; i < p.size(); ++i)
       weights[p.offset + i] = static_cast<float>((p.offset + i) * 37 % 101) / 101 - 0.5f;
   }

@@ -234,7 +234,7 @@ class Machine : wisp::fuzz::Caller {
       return a.fails == 3;
     }
   };
-  const wisp_anchor* AnchorOf(Input& input) {
+  const wisp_anchor* OpenAnchor(Input& input) {
     const uint8_t choice = input.Byte();
     if (choice < 100) return nullptr;
     anchor_.options = {};
@@ -275,7 +275,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.expected_batch = sound ? 10 : choice & 64 ? 0 : input.Number<uint16_t>();
     o.options.learning_rate = choice & 128 ? 0 : input.Number<double>();
     o.options.num_threads = 1;
-    o.options.anchor = AnchorOf(input);
+    o.options.anchor = OpenAnchor(input);
     // Only once does it complete: other targets are not numbers.
     if (!sound) o.options.epsilon = choice & 1 ? std::numeric_limits<double>::quiet_NaN() : -o.options.epsilon;
     if (!sound && o.options.epsilon > 0) o.options.epsilon = 0;
@@ -303,7 +303,7 @@ class Machine : wisp::fuzz::Caller {
       return at->step > static_cast<Machine*>(data)->stop_at_;
     };
     o.options.user_data = this;
-    o.options.anchor = AnchorOf(input);
+    o.options.anchor = OpenAnchor(input);
     Sized<wisp_logger> logger;
     if (choice & 8) {
       logger.options.write = [](void*, wisp_log_level, const char* sentence) { wisp::fuzz::RequireSentence(sentence); };
@@ -319,7 +319,7 @@ class Machine : wisp::fuzz::Caller {
     const double delta = input.Byte() < 128 ? 1e-5 : input.Number<double>();
     Filled<wisp_budget> budget(input);
     const char* path = Path(ledger_, input);
-    const wisp_anchor* anchor = AnchorOf(input);
+    const wisp_anchor* anchor = OpenAnchor(input);
     Held(wisp_budget_read(path, anchor, delta, budget.get(), &error_));
     std::vector<char> text(input.Byte());
     size_t needed = 0;

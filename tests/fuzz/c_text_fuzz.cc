@@ -289,7 +289,7 @@ std::vector<std::byte> Tokenizer(const char* name) {
 }
 
 void Write(const std::string& path, wisp::Architecture a, const char* tokenizer, const char* dataset) {
-  std::vector<float> weights(wisp::FlatSize(wisp::ParametersOf(a)));
+  std::vector<float> weights(wisp::FlatSize(wisp::ListParameters(a)));
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 37 % 101) / 101 - 0.5f;
   wisp::ModelContents contents{.architecture = a,
                                .weights = weights,

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const test::TemporaryFolder folder;
   const std::string path = folder / "run.ckpt";
   fuzz::Input input(data, size);
-  fuzz::WriteFile(path, fuzz::FileOf(input, 'C', kCheckpointFormatVersion, FitArrays));
+  fuzz::WriteFile(path, fuzz::MakeFile(input, 'C', kCheckpointFormatVersion, FitArrays));
   const auto checkpoint = ReadCheckpoint(path);
   if (!checkpoint.ok()) {
     fuzz::RequireSentence(checkpoint.status().message());

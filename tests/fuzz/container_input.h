@@ -25,7 +25,9 @@ void Put(std::string& bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(value));
 }
 
-inline uint64_t HashOf(std::string_view bytes) { return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+inline uint64_t ComputeHash(std::string_view bytes) {
+  return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
 
 // Builds the file from these parts, with valid hashes of header and metadata (offsets as container.h documents them).
 inline std::string Assemble(char kind, uint32_t version, std::string_view metadata, std::string_view data) {
@@ -36,7 +38,7 @@ inline std::string Assemble(char kind, uint32_t version, std::string_view metada
   Put<uint32_t>(file, 12, 1);
   Put<uint64_t>(file, 24, container::kHeaderBytes);
   Put<uint64_t>(file, 32, metadata.size());
-  Put<uint64_t>(file, 40, HashOf(metadata));
+  Put<uint64_t>(file, 40, ComputeHash(metadata));
   file += metadata;
   file.resize(container::AlignUp(file.size(), container::kSegmentAlignment), '\0');
   file += data;
@@ -46,7 +48,7 @@ inline std::string Assemble(char kind, uint32_t version, std::string_view metada
 
 // `fit` takes metadata and data, and returns metadata whose arrays have the hashes of the data.
 template <class Fit>
-std::string FileOf(Input& input, char kind, uint32_t version, Fit&& fit) {
+std::string MakeFile(Input& input, char kind, uint32_t version, Fit&& fit) {
   const uint8_t how = input.Byte();
   if (how & kAsItIs) return std::string(input.Rest());
   const uint8_t at = input.Byte(), value = input.Byte();
@@ -55,7 +57,7 @@ std::string FileOf(Input& input, char kind, uint32_t version, Fit&& fit) {
   if (how & kFitArrays) metadata = fit(metadata, data);
   std::string file = Assemble(kind, version, metadata, data);
   if (how & kOddHeader) file[at % container::kHeaderBytes] = static_cast<char>(value);
-  Put<uint64_t>(file, 56, HashOf(std::string_view(file).substr(0, 56)));
+  Put<uint64_t>(file, 56, ComputeHash(std::string_view(file).substr(0, 56)));
   return file;
 }
 
@@ -82,7 +84,7 @@ std::string Packed(const typename Root::NativeTableType& root, const char* ident
 template <class Tensor>
 void FitHash(Tensor& tensor, std::string_view data) {
   if (tensor.segment != 0 || tensor.offset > data.size() || tensor.bytes > data.size() - tensor.offset) return;
-  tensor.hash = HashOf(data.substr(tensor.offset, tensor.bytes));
+  tensor.hash = ComputeHash(data.substr(tensor.offset, tensor.bytes));
 }
 
 }  // namespace wisp::fuzz

@@ -32,7 +32,7 @@ void ReadMechanism(std::string_view text) {
   fuzz::Require(again.ok() && *again == *read && again->ToText() == read->ToText(), "a mechanism's text reads back");
 }
 
-std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
+std::optional<Mechanism> MakeMechanism(fuzz::Input& input) {
   const uint8_t choice = input.Byte();
   const MechanismKind& kind = *MechanismKinds()[choice % MechanismKinds().size()];
   Mechanism::Values values = {};
@@ -93,7 +93,7 @@ void Operate(Ledger& ledger, fuzz::Input& input, bool state) {
   for (int i = 0; i < kMostOperations && !input.empty(); ++i) {
     switch (input.Byte() % 4) {
       case 0: {
-        const auto mechanism = MechanismOf(input);
+        const auto mechanism = MakeMechanism(input);
         if (!mechanism) break;
         const auto before = ledger.Entries();
         const auto id = ledger.Charge({.mechanism = *mechanism,

@@ -37,7 +37,7 @@ double ReadEverything(const ModelFile& file) {
   double sum = static_cast<double>(file.content_hash() % 2 + file.description().size() + file.created_by().size());
   for (const StoredTensor& tensor : file.tensors()) {
     const ParameterSpec& p = file.parameters()[static_cast<size_t>(&tensor - file.tensors().data())];
-    for (const std::byte b : BytesOf(p, tensor)) sum += static_cast<double>(b);
+    for (const std::byte b : GetBytes(p, tensor)) sum += static_cast<double>(b);
     for (size_t k = 0; tensor.panels.data == nullptr && k < p.size(); ++k) {
       const float value = tensor.halves != nullptr ? kernels::ToFloat(tensor.halves[k]) : tensor.floats[k];
       sum += std::isfinite(value) ? value : 0;
@@ -56,7 +56,7 @@ double ReadEverything(const ModelFile& file) {
 
 void Recommend(ModelFile file, Backend backend) {
   const Architecture a = file.architecture();
-  if (FlatSize(ParametersOf(a)) > 1 << 16 || a.max_length > 256 || a.blocks.size() > 8) return;
+  if (FlatSize(ListParameters(a)) > 1 << 16 || a.max_length > 256 || a.blocks.size() > 8) return;
   const bool sound = file.VerifyWeights().ok();
   Result<InferenceMemory> plan = Session::PlanMemory(file, backend);
   fuzz::Require(plan.ok() || !plan.status().message().empty(), "a plan or a sentence");
@@ -72,7 +72,7 @@ void Recommend(ModelFile file, Backend backend) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   const uint8_t choice = input.Byte();
-  const std::string bytes = fuzz::FileOf(input, 'M', kModelFormatVersion, FitArrays);
+  const std::string bytes = fuzz::MakeFile(input, 'M', kModelFormatVersion, FitArrays);
   // Exactly these bytes, on 64 bytes.
   void* memory = nullptr;
   if (posix_memalign(&memory, 64, bytes.empty() ? 1 : bytes.size()) != 0) return 0;

@@ -52,7 +52,7 @@ void ReadLabels(uint8_t choice, uint8_t how, std::string_view text) {
   fuzz::Require(texts->texts.size() == texts->labels.size() && texts->lines.size() == texts->texts.size(),
                 "texts, labels and lines agree");
   const LetterCase letters = how & 4 ? LetterCase::kLower : LetterCase::kKeep;
-  const auto vocabulary = Vocabulary::Create("memory", TokensOf(*texts, letters));
+  const auto vocabulary = Vocabulary::Create("memory", GetTokens(*texts, letters));
   if (!vocabulary.ok()) return fuzz::RequireSentence(vocabulary.status().message());
   const std::vector<std::string> classes = {"negative", "positive"};
   const auto encoded = Encode(

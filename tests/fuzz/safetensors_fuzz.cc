@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::Require(file->Find(tensor.name) != nullptr, "a tensor is found by its name");
     (void)convert::ShapeInWords(tensor.shape);
   }
-  const auto architecture = convert::ArchitectureOfShapes("memory", *file);
+  const auto architecture = convert::InferArchitecture("memory", *file);
   if (!architecture.ok()) {
     fuzz::RequireSentence(architecture.status().message());
     return 0;

@@ -33,9 +33,9 @@ def places():
         ("few-rows-drop-their-bias", "Finish", "p.bias != nullptr", "false", "cuda_gemm_test:*"),
         ("few-rows-drop-what-is-left-of-sixteen", "MultiplyElement", "for (; k < p.k; ++k) sum",
          "for (; k + 1 < p.k; ++k) sum", "cuda_gemm_test:*"),
-        ("scores-of-the-last-tile-laid-out-as-of-others", "ProductOfTile", ".ldb = count,", ".ldb = a.tile,",
+        ("scores-of-the-last-tile-laid-out-as-of-others", "MakeTileProduct", ".ldb = count,", ".ldb = a.tile,",
          "cuda_scoring_test:ScoreTiles*"),
-        ("scores-with-the-first-tiles-bias", "ProductOfTile", "a.bias_N + first", "a.bias_N",
+        ("scores-with-the-first-tiles-bias", "MakeTileProduct", "a.bias_N + first", "a.bias_N",
          "cuda_scoring_test:ScoreTiles*"),
     ]) + table("kernels/cuda/stages/tensor_products.h", [
         ("tensor-slice-overwritten-in-use", "MultiplyTensorTile",
@@ -44,11 +44,11 @@ def places():
         ("tensor-slice-read-too-early", "MultiplyTensorTile", "b_next); __syncthreads(); if", "b_next); if",
          "cuda_arithmetic_test:*"),
         ("word-filled-from-beyond-the-row", "MakeWord", "inner < k ?", "inner <= k ?", "cuda_arithmetic_test:*"),
-        ("scale-of-another-row", "FinishTensor", "ScalesOfRows()[row]", "ScalesOfRows()[0]",
+        ("scale-of-another-row", "FinishTensor", "GetRowScales()[row]", "GetRowScales()[0]",
          "cuda_arithmetic_test:*Integers*"),
-        ("scale-of-tiny-rows-not-zero", "ScaleOfRow", "if (magnitude < kSmallest) return {0.0f, 0.0f};", "",
+        ("scale-of-tiny-rows-not-zero", "ComputeRowScale", "if (magnitude < kSmallest) return {0.0f, 0.0f};", "",
          "cuda_arithmetic_test:*Integers*"),
-        ("last-piece-as-wide-as-the-others", "PieceOf", "left < t.piece_columns ? left : t.piece_columns",
+        ("last-piece-as-wide-as-the-others", "GetPiece", "left < t.piece_columns ? left : t.piece_columns",
          "t.piece_columns",
          "cuda_arithmetic_test:*Tiles*"),
     ]) + table("kernels/cuda/tensor.cc", [
@@ -71,17 +71,17 @@ def places():
         ("representations-not-clipped", "", "{.norm_bound = o.norm_bound}", "{.norm_bound = 0}",
          "cuda_device_classifier_test:*Clipped*"),
     ]) + table("kernels/cuda/stages/attention.h", [
-        ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head",
+        ("keys-of-the-wrong-head", "ComputeShare", "static_cast<unsigned>(KeyHead(a, head))", "head",
          "cuda_attention_test:*"),
-        ("older-sums-not-shrunk", "AttendQueriesOfBlock", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
-        ("older-variances-shrunk-once", "AttendQueriesOfBlock", "variance.Scale(shrink * shrink);",
+        ("older-sums-not-shrunk", "AttendBlockQueries", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
+        ("older-variances-shrunk-once", "AttendBlockQueries", "variance.Scale(shrink * shrink);",
          "variance.Scale(shrink);",
          "cuda_attention_test:*"),
     ]) + table("kernels/cuda/attention.cc", [
         ("queries-that-attend-left-out", "KeyGradients", "(first_key - past) / kWarp * kWarp",
          "(first_key - past + kWarps)",
          "cuda_attention_test:*Backward*"),
-        ("a-held-logit-passes-gradient", "WeightsOf", "logit.held ? 0.0f :", "", "cuda_attention_test:*"),
+        ("a-held-logit-passes-gradient", "ComputeWeights", "logit.held ? 0.0f :", "", "cuda_attention_test:*"),
     ]) + table("kernels/cuda/scatter.h", [
         ("first-row-of-an-id-not-added", "AddRowsById", "other = t; other", "other = t + 1; other", "cuda_ops_test:*"),
     ]) + table("kernels/cuda/records.h", [
@@ -113,7 +113,7 @@ def formed():
          "cuda_formed_test:*RowsOnTheGrid*"),
         ("squares-of-the-last-warp-dropped", "LeaveParts", "w < kWarps; ++w", "w + 1 < kWarps; ++w",
          "cuda_formed_test:*"),
-        ("rows-into-the-first-records-table", "AddRowsOfRecords", " + size_t{records.first + blockIdx.y} * a.stride",
+        ("rows-into-the-first-records-table", "AddRecordRows", " + size_t{records.first + blockIdx.y} * a.stride",
          "", "cuda_formed_test:*Scattered*"),
         ("rows-of-later-launches-begin-anew", "AccumulateRowsOnGrid", "share.x_BN += first * a.ldx;", "",
          "cuda_formed_test:*RowsOnTheGrid*"),
@@ -177,7 +177,7 @@ def steps():
         ("a-checkpoint-of-a-failed-device", "Trainer::Save",
          'WISP_RETURN_IF_ERROR(weights_.WaitForDevice("a checkpoint was made"));', "", failure),
     ]) + table("runtime/train/run/job.cc", [
-        ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));", "",
+        ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(AddChargeNote(trainer_->CheckDevice()));", "",
          failure),
     ]) + table("runtime/methods/re_attention/noise_variance.cc", [
         ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1",
@@ -188,7 +188,7 @@ def steps():
          runs + "Refuses*"),
     ]) + table("kernels/cuda/step.cc", [
         ("noise-left-out-of-the-sum", "NoisedSum", "a.sum[i] + a.noise[i]", "a.sum[i]", "cuda_step_test:*"),
-        ("moves-not-averaged", "AddMovesOfRows", "(sum / static_cast<double>(a.n))", "sum", "cuda_step_test:*"),
+        ("moves-not-averaged", "AddRowMoves", "(sum / static_cast<double>(a.n))", "sum", "cuda_step_test:*"),
     ]) + table("runtime/layers/next_item_head.cc", [
         ("bias-gradients-beyond-their-room", "NextItemHead::Emit", "(keeps_dbias_ ?", "(max_records_ > 1 ?",
          "cuda_graph_test:*Catalogue*"),
@@ -212,15 +212,15 @@ def methods():
         ("rows-stepped-from-the-first-on", "Of", "size_t{a.row_J[i / a.d]} * a.d + i % a.d", "i",
          "cuda_step_test:*Named*"),
     ]) + table("kernels/cuda/step.cc", [
-        ("moves-of-the-first-rows", "AddMovesOfRows", "a.row_R == nullptr ? i : a.row_R[i]", "i",
+        ("moves-of-the-first-rows", "AddRowMoves", "a.row_R == nullptr ? i : a.row_R[i]", "i",
          "cuda_step_test:*Named*"),
     ]) + table("runtime/methods/rgp/rgp_batch_gradients.cc", [
         ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter",
          "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Larger*"),
         ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "",
          runs + "Groups*"),
-        ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormOuterOfRecords(*ops_, right,",
-         "if (false) FormOuterOfRecords(*ops_, right,", same),
+        ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormRecordOuters(*ops_, right,",
+         "if (false) FormRecordOuters(*ops_, right,", same),
         ("one-records-scale-of-inputs", "RgpBatchGradients::ProjectRows", ".scale = f.scale", ".scale = 1.0f", same),
     ]) + table("runtime/methods/rgp/rgp_carriers.cc", [
         ("right-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_[parameter], made.right);", "",
@@ -228,15 +228,15 @@ def methods():
         ("transposed-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice",
          "copy(right_transposed_[parameter], made.right_transposed);", "", same),
     ]) + table("runtime/methods/sparse/sparse_batch_gradients.cc", [
-        ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)",
+        ("rows-outside-of-the-set-train", "SparseBatchGradients::GetRow", "item < 0 ? -1 : set_->slot(item)",
          "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
         ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows",
          "place_of_slot_[static_cast<size_t>(slot)] = -1;", ";", same),
-        ("own-rows-of-the-first-record", "SparseBatchGradients::RowOf",
+        ("own-rows-of-the-first-record", "SparseBatchGradients::GetRow",
          "b * OwnRows(setup_) + static_cast<size_t>(place)", "static_cast<size_t>(place)", same),
         ("targets-scattered-as-inputs", "SparseBatchGradients::Rows", "f.of_targets ? targets_.data() : inputs_.data()",
          "inputs_.data()", same),
-        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first",
+        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::RestrictToSet", "set_rows_.data() + first",
          "set_rows_.data()", runs + "Larger*"),
     ]) + table("runtime/methods/sparse/sparse_method.cc", [
         ("rows-of-a-set-without-noise", "ForEachPiece", "i < end; ++i", "i < end && i == end; ++i", same),
@@ -273,11 +273,11 @@ def memory():
         ("shared-memory-is-of-no-stream", "ChooseMemory", "!facts.concurrent", "false", kinds),
     ]) + table("kernels/cuda/shared_memory.h", [
         ("the-host-copies-while-a-kernel-runs", "CopyByHost", "if (!Wait()) return false;", "", kinds),
-        ("a-sum-in-a-dump", "LeaveOutOfDumps", "MADV_DONTDUMP);", "MADV_NORMAL);", kinds),
+        ("a-sum-in-a-dump", "ExcludeFromDumps", "MADV_DONTDUMP);", "MADV_NORMAL);", kinds),
     ]) + table("tools/lab/roofline/op_cost.cc", [
         ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roofline.py"),
     ]) + table("tools/lab/roofline/rooflines.cc", [
-        ("the-shorter-of-memory-and-arithmetic", "Roofline::SecondsOf", "std::max(memory,", "std::min(memory,",
+        ("the-shorter-of-memory-and-arithmetic", "Roofline::ComputeSeconds", "std::max(memory,", "std::min(memory,",
          "cli_roofline.py"),
     ])
 
@@ -302,8 +302,8 @@ def programs():
          program),
         ("nothing-is-put-together", "Gather", "launches == Launches::kTogether", "false", program + "IsOneLaunch"),
     ]) + table("kernels/cuda/stages/top_k.h", [
-        ("minus-zero-is-below-zero", "KeyOf", "score + 0.0f", "score", "cuda_scoring_test:TopK*"),
-        ("equal-scores-by-the-larger-column", "KeyOf", "| ~column", "| (column + 1)", "cuda_scoring_test:TopK*"),
+        ("minus-zero-is-below-zero", "MakeKey", "score + 0.0f", "score", "cuda_scoring_test:TopK*"),
+        ("equal-scores-by-the-larger-column", "MakeKey", "| ~column", "| (column + 1)", "cuda_scoring_test:TopK*"),
         ("a-score-that-is-no-number-left-out-unsaid", "FirstKey", "strange = true;", "", "cuda_scoring_test:TopK*"),
         ("what-is-excluded-is-offered", "FirstKey", "(column % 32) & 1) != 0) return 0;",
          "(column % 32) & 1) != 0 && column > 40) return 0;",

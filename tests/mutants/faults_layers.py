@@ -22,7 +22,7 @@ def blocks():
         ("wanted-queries-turned-as-the-first", "Attention::Rotate",
          "turn.first_position = past + p.first_query;",
          "turn.first_position = past;", SCORES),
-        ("texts-that-grow-share-the-first-cache", "Attention::CacheOf", "context.text_B[b].cache",
+        ("texts-that-grow-share-the-first-cache", "Attention::GetCache", "context.text_B[b].cache",
          "context.text_B[0].cache", TEXTS),
         ("new-keys-of-a-text-over-its-first", "Attention::KeepNewKeys", "context.past_of(b)", "0", TEXTS),
         ("heads-of-a-thread-read-the-first-keys", "Attention::Mix", ".From(heads.first,", ".From(0,", SHARED),
@@ -73,7 +73,7 @@ def blocks():
 
 def cosine():
     return table("runtime/layers/next_item_head.cc", [
-        ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf",
+        ("cosine-table-gradient-without-its-norm", "NextItemHead::GetRowNorm",
          "if (weights.unit_gain() == nullptr) return {};", "return {};", GRADIENTS),
         ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows",
          "if (weights.unit_gain() != nullptr)", "if (false)", GRADIENTS),

@@ -11,12 +11,12 @@ REFUSED = SAMPLING + "NoGuarantee_IsRefusedWithAReason"
 def sampling():
     return table("runtime/private_sampling/private_sampling.cc", [
         ("sample-though-refused", "PrivateSampler::Sample",
-         "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));",
-         "(void)Pay(CostsOf(support, request.count), request.at_most);",
+         "WISP_RETURN_IF_ERROR(Pay(ComputeCosts(support, request.count), request.at_most));",
+         "(void)Pay(ComputeCosts(support, request.count), request.at_most);",
          SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
-        ("sample-charged-for-a-smaller-support", "PrivateSampler::CostsOf",
-         "DearestSample(options_, support.size() - i)",
-         "DearestSample(options_, support.size() - i - 1)", SAMPLING + "EachSampleIsChargedWithTheSupportThatIsLeft"),
+        ("sample-charged-for-a-smaller-support", "PrivateSampler::ComputeCosts",
+         "MaxSampleCost(options_, support.size() - i)",
+         "MaxSampleCost(options_, support.size() - i - 1)", SAMPLING + "EachSampleIsChargedWithTheSupportThatIsLeft"),
         ("a-restored-snapshot-repeats-its-samples", "PrivateSampler::Pay", "random_.Freshen();", "",
          "restored_snapshot_test:RestoredSnapshot.Samples_AreOthers"),
         ("sample-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = samples - 1;", "block_left_ = samples;",
@@ -39,7 +39,7 @@ def sampling():
         ("child-samples-what-its-parent-paid-for", "PrivateSampler::Pay",
          'if (origin_.IsForked()) return ForkedError("the ledger of these samples");', "",
          "c_fork_test:CFork.PrivateRecommenders_RefuseAndClose"),
-        ("excluded-items-sampled", "PrivateSampler::SupportOf",
+        ("excluded-items-sampled", "PrivateSampler::ChooseSupport",
          "for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;", "",
          SAMPLING + "AllOfASupportComesOutOnceAndNothingElse"),
     ])
@@ -47,7 +47,7 @@ def sampling():
 
 def laws():
     return table("runtime/private_sampling/sample_cost.cc", [
-        ("mixing-without-its-support", "EpsilonOf",
+        ("mixing-without-its-support", "ComputeEpsilon",
          "cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda)", "cost.lambda / (1 - cost.lambda)",
          LAW + "SampleCost.MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws"),
         ("anchored-at-half-its-range", "AnchoredSampleCost", "4 * clip / temperature", "2 * clip / temperature",
@@ -89,7 +89,7 @@ def laws():
         ("samples-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())",
          "all",
          "decoding_calibration_test:Calibration.SamplesPayForWhatIsSpentBeside"),
-        ("clip-of-twice-the-range", "ClipOfRange", "range * temperature / 4", "range * temperature / 2",
+        ("clip-of-twice-the-range", "LargestClipForRange", "range * temperature / 4", "range * temperature / 2",
          RECOMMENDER + "AnEpsilonPerSampleIsKept"),
     ])
 
@@ -97,15 +97,15 @@ def laws():
 def provenance():
     read = NEED + "IsReadFromTheProvenance"
     return table("runtime/private_sampling/decoding_need.cc", [
-        ("repeatable-noise-is-a-guarantee", "WhyNone", "entry.noise != NoiseOrigin::kSecure", "false", read),
-        ("shuffling-is-a-guarantee", "WhyNone", 'entry.sampling == "shuffled"', "false", read),
-        ("no-mechanism-is-a-guarantee", "WhyNone", "entry.mechanisms.empty()", "false", read),
-        ("delta-of-one-record-is-a-guarantee", "NeedOfEntries",
+        ("repeatable-noise-is-a-guarantee", "ExplainEntry", "entry.noise != NoiseOrigin::kSecure", "false", read),
+        ("shuffling-is-a-guarantee", "ExplainEntry", 'entry.sampling == "shuffled"', "false", read),
+        ("no-mechanism-is-a-guarantee", "ExplainEntry", "entry.mechanisms.empty()", "false", read),
+        ("delta-of-one-record-is-a-guarantee", "FindEntriesNeed",
          "policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)",
          "false", read),
-        ("unknown-base-is-free", "NeedOfEntries", "provenance.front().base_model_hash != 0", "false", read),
+        ("unknown-base-is-free", "FindEntriesNeed", "provenance.front().base_model_hash != 0", "false", read),
         ("unknown-data-is-public", "IsPublic", "entry.dataset != kUnknownDataset && ", "", read),
-        ("exact-counts-are-free", "NeedOf", "file.output_bias_origin() != OutputBiasOrigin::kExactCounts", "true",
+        ("exact-counts-are-free", "FindNeed", "file.output_bias_origin() != OutputBiasOrigin::kExactCounts", "true",
          NEED + "ExactCountsInTheOutputBiasAreCoveredByNoMechanism"),
         ("two-data-sets-from-one-ledger", "DatasetToCharge", "need.datasets.size() > 1", "need.datasets.size() > 9",
          NEED + "SamplesArePaidFromTheLedgerOfWhatTheyShow"),
@@ -139,14 +139,14 @@ def texts():
     units = "c_text_test:CText.ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven"
     in_c = "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"
     return table("ports/c/wisp_decoding.cc", [
-        ("private-texts-called-all-of-a-user", "OpenLedgerOf",
+        ("private-texts-called-all-of-a-user", "OpenGivenLedger",
          "shown == SamplesShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction",
          "privacy::PrivacyUnit::kUser", in_c, units),
         ("a-decoders-records-called-all-of-a-user", "ShownBy",
-         "model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kRecordsOfTexts", "SamplesShow::kRecords",
+         "model.tokenizer().empty() ? SamplesShow::kRecords : SamplesShow::kTextRecords", "SamplesShow::kRecords",
          units),
-        ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", "RecordOfSamples(unit.value_or(usual), of_texts)",
-         "RecordOfSamples(unit.value_or(usual), false)", in_c),
+        ("private-texts-in-a-ledger-of-users", "OpenGivenLedger", "MakeSampleRecord(unit.value_or(usual), of_texts)",
+         "MakeSampleRecord(unit.value_or(usual), false)", in_c),
     ]) + table("runtime/private_sampling/context_sum.cc", [
         ("context-without-a-clip", "AddClipped", "std::min(kSteps, std::max(-kSteps, steps))",
          "std::min(1e15, std::max(-1e15, steps))",
@@ -163,24 +163,24 @@ def texts():
         ("aggregate-without-its-temperature", "AggregateWeights", ".temperature = options.temperature",
          ".temperature = options.temperature / 2", bound, law),
     ]) + table("runtime/private_sampling/sample_cost.cc", [
-        ("aggregate-at-half-its-range", "AggregateSampleCost", "MovesOf(o.adjacency) * o.clip",
-         "MovesOf(o.adjacency) / 2 * o.clip", bound),
+        ("aggregate-at-half-its-range", "AggregateSampleCost", "GetLogitMove(o.adjacency) * o.clip",
+         "GetLogitMove(o.adjacency) / 2 * o.clip", bound),
         ("aggregate-charged-for-more-contexts", "AggregateSampleCost", "o.contexts * o.temperature",
          "(o.contexts + 1) * o.temperature", bound),
         ("aggregate-charged-for-a-higher-temperature", "AggregateSampleCost", "o.contexts * o.temperature",
          "o.contexts * (o.temperature + 1)", bound),
         ("aggregate-arithmetic-for-nothing", "AggregateSampleCost", "range + kAggregateRangeSlack", "range",
          sums + "ARecordThatIsExchangedCostsTwice"),
-        ("exchanged-record-as-one-that-joins", "MovesOf", "? 4 : 2", "? 2 : 2",
+        ("exchanged-record-as-one-that-joins", "GetLogitMove", "? 4 : 2", "? 2 : 2",
          sums + "ARecordThatIsExchangedCostsTwice"),
-        ("mixture-charged-above-its-floor", "LeastOfMixture", "floor / static_cast<double>(support)",
+        ("mixture-charged-above-its-floor", "MinMixtureProbability", "floor / static_cast<double>(support)",
          "2 * floor / static_cast<double>(support)",
          LAW + "SampleCost.AMixtureIsChargedForItsFloor"),
     ]) + table("runtime/text/private_sampling/private_contexts.cc", [
         ("context-counted-twice", "PrivateContexts::Sum", "AddClipped(read, public_scores, clip, sums);",
          "AddClipped(read, public_scores, clip, sums), AddClipped(read, public_scores, clip, sums);",
          law, generator + "OneTextMovesNoTokensLawByMoreThanIsCharged"),
-        ("text-longer-than-its-room", "HeadOf", "head.resize(std::min(head.size(), room));", "",
+        ("text-longer-than-its-room", "MakeHead", "head.resize(std::min(head.size(), room));", "",
          generator + "TextsThatAreMissingOrUnreadableChangeNoChargeAndNoLength"),
         ("unreadable-text-refused", "PrivateContexts::Create",
          "if (tokens.ok()) contexts.heads_.push_back(*std::move(tokens));",
@@ -214,15 +214,15 @@ def texts():
          "return base_scores_[static_cast<size_t>(token)];",
          "return scores_[static_cast<size_t>(token)];", law),
     ]) + table("runtime/private_sampling/sampling_setup.cc", [
-        ("private-texts-before-private-weights", "NeedOfSamples", "need.kind != DecodingNeed::Kind::kFree", "false",
+        ("private-texts-before-private-weights", "FindSamplesNeed", "need.kind != DecodingNeed::Kind::kFree", "false",
          refused),
-        ("private-texts-for-nothing", "NeedOfSamples", "if (o.contexts == 0) return need;", "return need;",
+        ("private-texts-for-nothing", "FindSamplesNeed", "if (o.contexts == 0) return need;", "return need;",
          generator + "EveryTokenIsChargedBeforeItIsShown"),
     ]) + table("runtime/private_sampling/private_sampling.cc", [
         ("token-charged-after-it-is-sampled", "PrivateSampler::Sample",
-         "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most)); return SampleDistinct(request, "
+         "WISP_RETURN_IF_ERROR(Pay(ComputeCosts(support, request.count), request.at_most)); return SampleDistinct(request, "
          "std::move(support));",
-         "const auto costs = CostsOf(support, request.count); auto sampled = SampleDistinct(request, "
+         "const auto costs = ComputeCosts(support, request.count); auto sampled = SampleDistinct(request, "
          "std::move(support)); WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
          SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),
         ("mixture-below-what-is-charged", "PrivateSampler::CheckMixture",

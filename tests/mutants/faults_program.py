@@ -43,7 +43,7 @@ def figures():
     ]) + table("tools/wisp/replaced.cc", [
         ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.py"),
         ("events-replaced-whose-names-are-not-beside-them", "CheckReplacesMadeUp",
-         "BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.py"),
+         "ReadBeginning(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.py"),
     ]) + table("tools/wisp/deployment/cmd_log_backup.cc", [
         ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
          "cli_outputs.py"),
@@ -81,7 +81,7 @@ def texts():
     return table("runtime/data/sessions.cc", [
         ("late-events-join-sessions", "CutSessions", "at != read.end() && at->time == times[i]", "false",
          "sessions_test:Sessions.LateEvents_joinNoTwoSessions"),
-        ("late-events-between-two-begin-another", "SessionOf",
+        ("late-events-between-two-begin-another", "GetSession",
          "session = std::min(session.value_or(at->session), at->session);",
          "session = session && *session != at->session ? first : at->session;",
          "sessions_test:Sessions.OneSessionTakenAway_changesNoOther"),
@@ -107,7 +107,7 @@ def texts():
          "      if (out.num_dropped++ == 0)", "texts_test"),
         ("a-refusal-for-a-bad-text", "EncodeTexts", "if (!drop_bad) return fault;", "return fault;", "texts_test"),
     ]) + table("runtime/train/run/language.cc", [
-        ("a-target-of-the-next-record", "RecordsOf", "texts.Record(i)",
+        ("a-target-of-the-next-record", "ViewRecords", "texts.Record(i)",
          "std::span<const int32_t>(texts.Record(i).data(), texts.Record(i).size() + 1)", "language_model_test"),
     ]) + table("runtime/train/trainer.cc", [
         ("a-record-too-long-for-its-room", "Trainer::Trainable",
@@ -122,8 +122,8 @@ def texts():
          "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);",
          "cli_train_texts.py"),
     ]) + table("tools/wisp/training_run.cc", [
-        ("a-run-that-names-no-record", "TrainingRun::Begin", "LedgerOf(a_.ledger, a_.anchor, *record_,",
-         "LedgerOf(a_.ledger, a_.anchor, privacy::RecordSpec::Any(recipe_.unit),",
+        ("a-run-that-names-no-record", "TrainingRun::Begin", "OpenRunLedger(a_.ledger, a_.anchor, *record_,",
+         "OpenRunLedger(a_.ledger, a_.anchor, privacy::RecordSpec::Any(recipe_.unit),",
          "cli_train_texts.py"),
     ]) + table("tools/wisp/cmd_merge.cc", [
         ("a-merged-adapter-rounded-away", "Merge",

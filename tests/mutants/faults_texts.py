@@ -17,9 +17,9 @@ def pooled_cache():
     return table("runtime/train/pooled_cache.cc", [
         ("pooled-of-another", "PooledCache::Place", "record * width_", "0 * record * width_", SAME_BITS),
         ("pooled-each-time", "PooledCache::Want", "known_[record] = 1;", "", CACHE + "EachRecordPassesTheBlocksOnce"),
-        ("pooled-with-dropout", "PooledCache::IsOf", "Drops(o) ||", "", MADE),
+        ("pooled-with-dropout", "PooledCache::IsUsedFor", "Drops(o) ||", "", MADE),
         ("pooled-of-all-that-trains", "TrainsTheHeadAlone", "o.trained_part == TrainedPart::kHead", "true", MADE),
-        ("pooled-above-the-ceiling", "PooledCache::IsOf", "num_records <= o.cache_at_most",
+        ("pooled-above-the-ceiling", "PooledCache::IsUsedFor", "num_records <= o.cache_at_most",
          "num_records / 2 <= o.cache_at_most", MADE),
     ]) + table("runtime/train/trainer.cc", [
         ("pack-nothing-new", "Trainer::Changes", "trained_.contains(i)", "!trained_.contains(i)",
@@ -113,7 +113,7 @@ def conversion():
          '"pad_token_id", kMaxItems, 1)',
          FAMILY),
     ]) + table("tools/convert/safetensors.cc", [
-        ("bf16-as-f16", "SafeTensor::CopyTo", "FloatOfBrain(bits)", "FloatOfHalf(bits)",
+        ("bf16-as-f16", "SafeTensor::CopyTo", "BrainToFloat(bits)", "FloatOfHalf(bits)",
          "safetensors_test:SafeTensors.NarrowNumbers_AreConvertedExactly", FAMILY),
         ("half-exponent-off-by-one", "FloatOfHalf", "(exponent + 112)", "(exponent + 111)",
          "safetensors_test:SafeTensors.NarrowNumbers_AreConvertedExactly"),
@@ -145,7 +145,7 @@ def recommenders():
         ("sasrec-of-an-old-version-taken", "CheckPaddingIsZero", "return v == 0;", "return v == v;",
          lists + "OtherTensorsAreRefusedByName"),
     ]) + table("runtime/data/labelled.cc", [
-        ("names-that-are-numbers-taken-for-places", "ClassOf",
+        ("names-that-are-numbers-taken-for-places", "MatchClass",
          "if (!NumbersArePlaces(classes)) return std::nullopt;", "",
          "labelled_test:Labelled.ClassesCalledByOtherNumbersAreNamedAlone"),
     ])

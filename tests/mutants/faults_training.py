@@ -21,7 +21,7 @@ START = "check_start_test:CheckStartTest."
 EVERY_COORDINATE = NOISE + "EveryCoordinateOfEveryMethodHasItsNoise"
 
 ALLOCATED = "sampling_and_noise_test:SamplingAndNoise."
-PARTS = "record_parts_test:PartsOfARun.ReadsAndChargesItsPartAlone"
+PARTS = "record_parts_test:RecordPartsTest.ReadsAndChargesItsPartAlone"
 
 def clipping():
     return table("runtime/gradients/clipping.h", [
@@ -80,7 +80,7 @@ def clipping():
         ("integers-seed-shared-by-a-pass", "IntegerGradients::Quantise", "options_B_[b].dropout_seed",
          "options_B_[0].dropout_seed",
          INTEGERS + "ARecordAddsTheSameInAnyCompany"),
-        ("integers-cut-at-16-bits", "ScalesOf", "static_cast<float>(std::sqrt(ratio))",
+        ("integers-cut-at-16-bits", "ComputeScales", "static_cast<float>(std::sqrt(ratio))",
          "static_cast<float>(1.4 * std::sqrt(ratio))",
          "integer_gradients_test:IntegerGradients.ARowThatIsOneNumberIsNotCut"),
         ("integers-used-twice", "IntegerGradients::Outer", "seen_[f.parameter] > 0 || p.shape", "p.shape",
@@ -92,7 +92,7 @@ def clipping():
          "if (!fits) return std::numeric_limits<double>::infinity();", "",
          INTEGERS + "RowsThatCancelAddNoMoreThanTheBound"),
     ]) + table("kernels/simd/outer_tile.cc", [
-        ("integers-beyond-32-bits", "EndOfRun", "if (room < 0) break;", "",
+        ("integers-beyond-32-bits", "FindRunEnd", "if (room < 0) break;", "",
          "integers_test:Integers.SumsAreExactAlsoBeyond32Bits"),
     ]) + table("runtime/methods/sparse/sparse_gradients.cc", [
         ("norm-of-sparse-without-rows", "SparseGradients::FinishRecord",
@@ -142,20 +142,20 @@ def noise():
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
         ("noise-on-the-first-piece", "StepSum::Take", "noise_->Add(", "if (first == 0) noise_->Add(", EVERY_COORDINATE),
         ("noise-of-the-sum-halved", "StepSum::StepSum",
-         "NoiseOf(o, GradientNoise(o))", "NoiseOf(o, GradientNoise(o) / 2)",
+         "GetNoise(o, GradientNoise(o))", "GetNoise(o, GradientNoise(o) / 2)",
          EVERY_COORDINATE, GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation",
          "cuda_trainer_test:*Private*", "cuda_methods_test:*StepsAre*"),
-        ("noise-of-rows-is-what-is-charged", "StepSum::StepSum", "NoiseOf(o, GradientNoise(o))",
-         "NoiseOf(o, o.privacy.noise_multiplier)", EVERY_COORDINATE),
+        ("noise-of-rows-is-what-is-charged", "StepSum::StepSum", "GetNoise(o, GradientNoise(o))",
+         "GetNoise(o, o.privacy.noise_multiplier)", EVERY_COORDINATE),
     ]) + table("runtime/privacy/noise/noise_process.cc", [
-        ("noise-halved", "NoiseOptions::SigmaOf", "grid.sigma_in_steps(MultiplierOf(step),",
-         "grid.sigma_in_steps(MultiplierOf(step) / 2,", EVERY_COORDINATE,
+        ("noise-halved", "NoiseOptions::GetSigma", "grid.sigma_in_steps(GetMultiplier(step),",
+         "grid.sigma_in_steps(GetMultiplier(step) / 2,", EVERY_COORDINATE,
          GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation"),
     ]) + table("runtime/train/privacy_plan.cc", [
         ("steps-of-a-part-charged-to-all", "PrivacyPlan::Charges", ".part = record_part_", "", PARTS),
         ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map",
          NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
-        ("map-slack-left-out", "GradientPartOf",
+        ("map-slack-left-out", "MakeGradientPart",
          "part.noises.push_back({norm, {.multiplier = pair.map}, coordinates, a.num_items});",
          "",
          NOISE + "TheMapsSlackIsCharged"),
@@ -301,7 +301,7 @@ def jobs():
         ("figure-that-stays-from-the-quick-grid", "Show",
          "at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick", "privacy::Fineness::kQuick",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
-        ("a-part-trains-on-all", "TakePart", "sequences_ = SequencesOf(p.part, *split, *job_.sequences);",
+        ("a-part-trains-on-all", "TakePart", "sequences_ = SelectSequences(p.part, *split, *job_.sequences);",
          "sequences_ = *job_.sequences;", PARTS),
         ("steps-of-the-private-number", "NumRecords",
          "declared ? job_.training.num_records_public : static_cast<double>(set_.records.size())",
@@ -355,16 +355,16 @@ def jobs():
          "now_ = noise.NextKey();", "now_ = before_ ? *before_ : noise.NextKey();",
          ALLOCATED + "CorrelatedNoise_IsTakenBackInTheNextStep"),
     ]) + table("runtime/train/privacy_plan.cc", [
-        ("epochs-charged-as-they-are-cut", "PrivacyPlan::StepsOfCharge",
+        ("epochs-charged-as-they-are-cut", "PrivacyPlan::StepsPerCharge",
          "steps = RoundedUp(steps, part.law.epoch_steps);", ";",
          ALLOCATED + "Allocation_PaysForWholeEpochsBeforeTheirFirstStep"),
-        ("correlated-noise-charged-step-by-step", "PrivacyPlan::StepsOfCharge", "steps = std::max(steps, left);", ";",
+        ("correlated-noise-charged-step-by-step", "PrivacyPlan::StepsPerCharge", "steps = std::max(steps, left);", ";",
          ALLOCATED + "CorrelatedNoise_PaysForTheWholeRunAtOnce"),
         ("a-schedule-charged-with-its-first-noise", "PrivacyPlan::Mechanisms",
          "part.noise.multiplier * ratio * noise_factor", "part.noise.multiplier * noise_factor",
          ALLOCATED + "Schedule_FollowsTheLearningRate"),
     ]) + table("runtime/train/sampler.cc", [
-        ("draws-for-the-private-number", "MakeSampler", "LawOf(o).probability, num_records",
+        ("draws-for-the-private-number", "MakeSampler", "MakeLaw(o).probability, num_records",
          "static_cast<double>(o.expected_batch) / static_cast<double>(num_records), num_records",
          DECLARED + "BatchesAreDrawnWithTheDeclaredProbability"),
     ]) + table("ports/c/personalise_c.cc", [
@@ -393,12 +393,12 @@ def dp_fp():
         ("dp-fp-head-alone-charged", "StepCharges::Pay", "i < plan_.parts().size(); ++i", "i < 1; ++i",
          DP_FP + "ClippedChargesBothMechanisms"),
     ]) + table("runtime/train/sampler.cc", [
-        ("dp-fp-encoder-draws-twice-as-large", "MakeSampler", "LawOf(o).probability, num_records",
-         "2 * LawOf(o).probability, num_records",
+        ("dp-fp-encoder-draws-twice-as-large", "MakeSampler", "MakeLaw(o).probability, num_records",
+         "2 * MakeLaw(o).probability, num_records",
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
     ]) + table("runtime/train/step_sum.cc", [
-        ("dp-fp-noise-of-the-head-for-the-encoder", "StepSum::StepSum", "NoiseOf(o, GradientNoise(o))",
-         "NoiseOf(o, o.dp_fp.noise_multiplier > 0 ? o.dp_fp.noise_multiplier : GradientNoise(o))",
+        ("dp-fp-noise-of-the-head-for-the-encoder", "StepSum::StepSum", "GetNoise(o, GradientNoise(o))",
+         "GetNoise(o, o.dp_fp.noise_multiplier > 0 ? o.dp_fp.noise_multiplier : GradientNoise(o))",
          DP_FP_NOISE + "EveryCoordinateOfTheEncoder_HasIndependentNoise"),
         ("dp-fp-clip-to-ten-times-the-norm", "StepSum::clip", "grid_->reduced_clipping_norm()",
          "10 * grid_->reduced_clipping_norm()",
@@ -444,14 +444,14 @@ def records_together():
         ("masks-of-attention-of-the-first-record", "Dropout::Draw", "context.options_B + b",
          "context.options_B + 0 * b", recommenders),
     ]) + table("kernels/reference/rows.h", [
-        ("masks-of-the-first-record", "DrawKeep", "OptionsOf(a.options_B, b).dropout_seed",
-         "OptionsOf(a.options_B, 0).dropout_seed", recommenders),
+        ("masks-of-the-first-record", "DrawKeep", "MakeOptions(a.options_B, b).dropout_seed",
+         "MakeOptions(a.options_B, 0).dropout_seed", recommenders),
     ]) + table("runtime/layers/attention.cc", [
         ("padding-of-the-first-record", "Attention::Describe", "context.first_valid_of(scope.b)",
          "context.first_valid_of(0)", recommenders),
     ]) + table("kernels/reference/heads.h", [
-        ("weight-of-the-first-record", "SoftmaxStart", "OptionsOf(a.options_B, b).target_weight",
-         "OptionsOf(a.options_B, 0).target_weight", recommenders),
+        ("weight-of-the-first-record", "SoftmaxStart", "MakeOptions(a.options_B, b).target_weight",
+         "MakeOptions(a.options_B, 0).target_weight", recommenders),
     ]) + table("runtime/methods/dp_fp/dp_fp_method.cc", [
         ("noise-of-the-first-record", "PaperNoise::Draw", "values_.data() + b * steps_.size()",
          "values_.data() + 0 * b", classifiers),

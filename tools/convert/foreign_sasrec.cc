@@ -59,12 +59,12 @@ constexpr Row kRecBoleRows[] = {
     {kFeedForwardNormGain, {"trm_encoder.layer.{b}.feed_forward.LayerNorm.weight"}},
     {kFeedForwardNormBias, {"trm_encoder.layer.{b}.feed_forward.LayerNorm.bias"}}};
 
-std::span<const Row> RowsOf(SasrecLayout layout) {
+std::span<const Row> GetRows(SasrecLayout layout) {
   return layout == SasrecLayout::kPmixer ? std::span<const Row>(kPmixerRows) : std::span<const Row>(kRecBoleRows);
 }
 
 const Row* FindRow(SasrecLayout layout, ParameterRole role) {
-  const std::span<const Row> rows = RowsOf(layout);
+  const std::span<const Row> rows = GetRows(layout);
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.role == role; });
   return found == rows.end() ? nullptr : &*found;
 }
@@ -150,9 +150,9 @@ Status ReadPart(const std::string& path, const SafeTensor& tensor, const Paramet
 
 }  // namespace
 
-const char* NameOf(SasrecLayout layout) { return layout == SasrecLayout::kPmixer ? "SASRec.pytorch" : "RecBole"; }
+const char* GetName(SasrecLayout layout) { return layout == SasrecLayout::kPmixer ? "SASRec.pytorch" : "RecBole"; }
 
-std::optional<SasrecLayout> SasrecLayoutOf(const SafeTensorsFile& file) {
+std::optional<SasrecLayout> FindSasrecLayout(const SafeTensorsFile& file) {
   const auto has = [&](const char* name) { return file.Find(name) != nullptr; };
   if (has("item_emb.weight") && has("pos_emb.weight") && has("attention_layernorms.0.weight"))
     return SasrecLayout::kPmixer;
@@ -231,12 +231,12 @@ Result<Architecture> SasrecArchitecture(const std::string& path, const SafeTenso
 
 Result<std::vector<float>> SasrecWeights(const std::string& path, const SafeTensorsFile& file, SasrecLayout layout,
                                          const Architecture& architecture) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(architecture);
+  const std::vector<ParameterSpec> parameters = ListParameters(architecture);
   std::vector<float> weights(FlatSize(parameters));
   std::set<const SafeTensor*> used;
   for (const ParameterSpec& p : parameters) {
     const Row* row = FindRow(layout, p.role);
-    if (row == nullptr) return Unsupported(path, ": ", NameOf(layout), " has no tensor for ", p.name);
+    if (row == nullptr) return Unsupported(path, ": ", GetName(layout), " has no tensor for ", p.name);
     const auto count =
         static_cast<size_t>(std::find(row->names.begin(), row->names.end(), nullptr) - row->names.begin());
     const size_t size = p.size() / count;
@@ -252,7 +252,7 @@ Result<std::vector<float>> SasrecWeights(const std::string& path, const SafeTens
   for (const SafeTensor& tensor : file.tensors()) {
     if (!used.contains(&tensor))
       return InvalidData(path, ": tensor ", Shown(tensor.name), " ", ShapeInWords(tensor.shape),
-                         " belongs to nothing of a SASRec of ", NameOf(layout));
+                         " belongs to nothing of a SASRec of ", GetName(layout));
   }
   return weights;
 }

@@ -2,7 +2,7 @@
 // of their tensors. Their item 0 is padding and has no row here: item i is their item i + 1. Recommenders of other
 // kinds are refused by name. torch_names.h has our own layout.
 //
-//   if (const auto layout = SasrecLayoutOf(file)) {
+//   if (const auto layout = FindSasrecLayout(file)) {
 //     WISP_ASSIGN_OR_RETURN(const Architecture a, SasrecArchitecture(path, file, *layout, choices));
 //     WISP_ASSIGN_OR_RETURN(const std::vector<float> weights, SasrecWeights(path, file, *layout, a));
 //   }
@@ -19,9 +19,9 @@
 namespace wisp::convert {
 
 enum class SasrecLayout : uint8_t { kPmixer, kRecBole };
-const char* NameOf(SasrecLayout layout);  // "SASRec.pytorch", "RecBole"
+const char* GetName(SasrecLayout layout);  // "SASRec.pytorch", "RecBole"
 
-std::optional<SasrecLayout> SasrecLayoutOf(const SafeTensorsFile& file);
+std::optional<SasrecLayout> FindSasrecLayout(const SafeTensorsFile& file);
 
 // Returns kUnsupported if the names are those of a recurrent network, or of a model with rows of users.
 Status RefuseOtherRecommenders(const std::string& path, const SafeTensorsFile& file);
@@ -40,7 +40,7 @@ struct SasrecChoices {
 Result<Architecture> SasrecArchitecture(const std::string& path, const SafeTensorsFile& file, SasrecLayout layout,
                                         const SasrecChoices& choices);
 
-// Returns the flat buffer of ParametersOf(architecture). Returns kInvalidData if a tensor is missing, has another
+// Returns the flat buffer of ListParameters(architecture). Returns kInvalidData if a tensor is missing, has another
 // shape, holds a number that is not finite, or belongs to no parameter.
 Result<std::vector<float>> SasrecWeights(const std::string& path, const SafeTensorsFile& file, SasrecLayout layout,
                                          const Architecture& architecture);

@@ -40,10 +40,10 @@ float FloatOfHalf(uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }
 
-float FloatOfBrain(uint16_t brain) { return std::bit_cast<float>(uint32_t{brain} << 16); }
+float BrainToFloat(uint16_t brain) { return std::bit_cast<float>(uint32_t{brain} << 16); }
 
 // Returns the bytes of a tensor of this shape; kInvalidData beyond 2^64 - 1.
-Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> shape, ElementType type) {
+Result<uint64_t> GetBytes(const std::string& where, std::span<const uint64_t> shape, ElementType type) {
   uint64_t bytes = ElementBytes(type);
   // A dimension of 0 makes the product 0, whatever the other dimensions are.
   if (std::find(shape.begin(), shape.end(), 0u) != shape.end()) return uint64_t{0};
@@ -69,7 +69,7 @@ Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& describ
     return InvalidData(where, " has the data_offsets ", ShapeInWords(described.offsets),
                        ", allowed is a range within the ", data.size(), " bytes of data");
   }
-  WISP_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(where, described.shape, type->type));
+  WISP_ASSIGN_OR_RETURN(const uint64_t bytes, GetBytes(where, described.shape, type->type));
   if (bytes != end - begin) {
     return InvalidData(where, " has ", end - begin, " bytes, its shape ", ShapeInWords(described.shape), " and dtype ",
                        type->name, " take ", bytes);
@@ -131,7 +131,7 @@ void SafeTensor::CopyTo(std::span<float> out) const {
   for (size_t i = 0; i < num_elements(); ++i) {
     uint16_t bits = 0;
     std::memcpy(&bits, bytes.data() + 2 * i, sizeof(bits));
-    out[i] = type == ElementType::kF16 ? FloatOfHalf(bits) : FloatOfBrain(bits);
+    out[i] = type == ElementType::kF16 ? FloatOfHalf(bits) : BrainToFloat(bits);
   }
 }
 

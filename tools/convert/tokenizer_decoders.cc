@@ -21,22 +21,22 @@ Status ReadStripDecoder(const std::string& where, const json& step, TokenizerPar
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "content", content));
   if (start > kMost || stop > kMost)
     return Unsupported(where, ": Strip takes ", start, " and ", stop, " characters, supported are up to ", kMost);
-  parts.decoders.push_back(StepOf(DecodeKind::kStrip, start | stop << 16, content));
+  parts.decoders.push_back(MakeStep(DecodeKind::kStrip, start | stop << 16, content));
   return OkStatus();
 }
 
 Status ReadOneDecoder(const std::string& where, const std::string& type, const json& step, TokenizerParts& parts) {
   auto& steps = parts.decoders;
-  if (type == "ByteLevel") return steps.push_back(StepOf(DecodeKind::kByteLevel)), OkStatus();
-  if (type == "ByteFallback") return steps.push_back(StepOf(DecodeKind::kByteFallback)), OkStatus();
-  if (type == "Fuse") return steps.push_back(StepOf(DecodeKind::kFuse)), OkStatus();
+  if (type == "ByteLevel") return steps.push_back(MakeStep(DecodeKind::kByteLevel)), OkStatus();
+  if (type == "ByteFallback") return steps.push_back(MakeStep(DecodeKind::kByteFallback)), OkStatus();
+  if (type == "Fuse") return steps.push_back(MakeStep(DecodeKind::kFuse)), OkStatus();
   if (type == "Strip") return ReadStripDecoder(where, step, parts);
   if (type == "WordPiece") {
     std::string prefix = "##";
     bool cleanup = true;
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "prefix", prefix));
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "cleanup", cleanup));
-    return steps.push_back(StepOf(DecodeKind::kWordPiece, cleanup ? 1 : 0, prefix)), OkStatus();
+    return steps.push_back(MakeStep(DecodeKind::kWordPiece, cleanup ? 1 : 0, prefix)), OkStatus();
   }
   if (type == "Metaspace") {
     std::string mark = "\xe2\x96\x81", scheme = "always";
@@ -44,7 +44,7 @@ Status ReadOneDecoder(const std::string& where, const std::string& type, const j
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "replacement", mark));
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "prepend_scheme", scheme));
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "add_prefix_space", prefix));
-    return steps.push_back(StepOf(DecodeKind::kMetaspace, scheme != "never" && prefix ? 1 : 0, mark)), OkStatus();
+    return steps.push_back(MakeStep(DecodeKind::kMetaspace, scheme != "never" && prefix ? 1 : 0, mark)), OkStatus();
   }
   if (type == "Replace") {
     Pattern pattern;
@@ -52,7 +52,7 @@ Status ReadOneDecoder(const std::string& where, const std::string& type, const j
     WISP_RETURN_IF_ERROR(ReadPattern(where, step, pattern));
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "content", content));
     if (pattern.regex) return Unsupported(where, ": Replace with a Regex is not supported, supported is a String");
-    return steps.push_back(StepOf(DecodeKind::kReplace, 0, pattern.text, content)), OkStatus();
+    return steps.push_back(MakeStep(DecodeKind::kReplace, 0, pattern.text, content)), OkStatus();
   }
   return Unsupported(
       where, " has the type ", Shown(type),

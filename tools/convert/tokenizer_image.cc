@@ -57,11 +57,11 @@ std::vector<schema::TokenMerge> MergeTable(const std::vector<MergePart>& merges)
 
 // Finds the bytes that the letters of a token stand for in a byte-level vocabulary. Returns false if the token has
 // other letters.
-bool BytesOfLetters(std::string_view token, std::string& bytes) {
+bool LettersToBytes(std::string_view token, std::string& bytes) {
   bytes.clear();
   for (size_t at = 0; at < token.size();) {
     const text::Character c = text::CharacterAt(token, at);
-    const int byte = text::ByteOfLetter(c.code);
+    const int byte = text::LetterToByte(c.code);
     if (byte < 0) return false;
     bytes += static_cast<char>(byte);
     at += c.size;
@@ -99,7 +99,7 @@ std::vector<schema::TrieUnit> Writer::ModelTrie() const {
   std::string raw;
   for (size_t id = 0; id < parts_.num_model_tokens; ++id) {
     const std::string& token = parts_.tokens[id];
-    if (token.empty() || (bytes && !BytesOfLetters(token, raw))) continue;
+    if (token.empty() || (bytes && !LettersToBytes(token, raw))) continue;
     keys.emplace_back(bytes ? raw : token, static_cast<int32_t>(id));
   }
   return BuildTrie(std::move(keys));
@@ -113,11 +113,11 @@ std::vector<int32_t> Writer::ByteIds() const {
   for (size_t id = 0; id < parts_.num_model_tokens; ++id) {
     const std::string& token = parts_.tokens[id];
     if (letters) {
-      if (BytesOfLetters(token, raw) && raw.size() == 1) ids[static_cast<uint8_t>(raw[0])] = static_cast<int32_t>(id);
+      if (LettersToBytes(token, raw) && raw.size() == 1) ids[static_cast<uint8_t>(raw[0])] = static_cast<int32_t>(id);
       continue;
     }
     constexpr const char* kDigits = "0123456789ABCDEF";  // the model writes capital letters only
-    const int byte = text::ByteOfFallback(token);
+    const int byte = text::ParseFallbackByte(token);
     if (byte >= 0 && token[3] == kDigits[byte >> 4] && token[4] == kDigits[byte & 15])
       ids[static_cast<size_t>(byte)] = static_cast<int32_t>(id);
   }
@@ -205,7 +205,7 @@ Result<std::vector<std::byte>> Writer::Run(const std::vector<std::string>& shown
 
 }  // namespace
 
-Result<std::vector<std::byte>> ImageOf(const std::string& name, const TokenizerParts& parts) {
+Result<std::vector<std::byte>> MakeImage(const std::string& name, const TokenizerParts& parts) {
   // The first image has no added tokens: its normaliser shows what each of them becomes in a normalised text.
   WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, Writer(name, parts).Run({}));
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer plain, text::Tokenizer::Open(name, image));

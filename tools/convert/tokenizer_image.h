@@ -4,7 +4,7 @@
 //   TokenizerParts parts;
 //   parts.tokens = {"[UNK]", "a", "##b"};
 //   ...
-//   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, ImageOf("vocab.txt", parts));
+//   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, MakeImage("vocab.txt", parts));
 #ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_IMAGE_H_
 #define WISP_TOOLS_EXCHANGE_TOKENIZER_IMAGE_H_
 
@@ -53,7 +53,7 @@ struct TokenizerParts {
 };
 
 // Makes the image, which starts on 8 bytes. It is opened once as a check before it is returned. `name` is for messages.
-Result<std::vector<std::byte>> ImageOf(const std::string& name, const TokenizerParts& parts);
+Result<std::vector<std::byte>> MakeImage(const std::string& name, const TokenizerParts& parts);
 
 }  // namespace wisp::convert
 

@@ -49,8 +49,8 @@ class Reader {
       return Unsupported(name_, ": byte_fallback together with ByteLevel is not supported");
     WISP_RETURN_IF_ERROR(Added());
     WISP_RETURN_IF_ERROR(FindMeanings(files_.name, settings_, ids_, parts_, report));
-    if (files_.lower_case) parts_.normalizers.insert(parts_.normalizers.begin(), StepOf(text::NormalizeKind::kLower));
-    return ImageOf(name_, parts_);
+    if (files_.lower_case) parts_.normalizers.insert(parts_.normalizers.begin(), MakeStep(text::NormalizeKind::kLower));
+    return MakeImage(name_, parts_);
   }
 
  private:
@@ -283,7 +283,7 @@ Result<json> Parsed(const std::string& name, std::string_view text) {
 }
 
 // Parses the settings files, if there are any.
-Result<TokenizerSettings> SettingsOf(const TokenizerFiles& files) {
+Result<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
   TokenizerSettings settings;
   const auto parse = [&](const char* file, std::string_view text, json& out) -> Status {
     if (text.empty()) return OkStatus();
@@ -307,17 +307,17 @@ Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files, Token
     if (text.size() > kMaxFileBytes)
       return InvalidData(files.name, ": a file has ", text.size(), " bytes, allowed are ", kMaxFileBytes);
   }
-  WISP_ASSIGN_OR_RETURN(const TokenizerSettings settings, SettingsOf(files));
+  WISP_ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadSettings(files));
   json root;
   const std::string& name = files.tokenizer_json.empty() || files.json_name.empty() ? files.name : files.json_name;
   if (!files.tokenizer_json.empty()) {
     WISP_ASSIGN_OR_RETURN(root, Parsed(name, files.tokenizer_json));
   } else if (!files.vocab_txt.empty()) {
-    WISP_ASSIGN_OR_RETURN(root, JsonOfVocabulary(files.name, files.vocab_txt, settings.tokenizer_config));
+    WISP_ASSIGN_OR_RETURN(root, VocabularyToJson(files.name, files.vocab_txt, settings.tokenizer_config));
   } else if (!files.vocab_json.empty() && !files.merges_txt.empty()) {
     WISP_ASSIGN_OR_RETURN(json vocabulary, Parsed(files.name + ": vocab.json", files.vocab_json));
     WISP_ASSIGN_OR_RETURN(root,
-                          JsonOfMerges(files.name, std::move(vocabulary), files.merges_txt, settings.tokenizer_config));
+                          MergesToJson(files.name, std::move(vocabulary), files.merges_txt, settings.tokenizer_config));
   } else {
     return InvalidArgument(files.name,
                            ": there is no tokenizer; needed is tokenizer.json, vocab.txt, or vocab.json "
@@ -338,8 +338,7 @@ bool HasTokenizer(const std::string& folder) {
   return false;
 }
 
-Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path, TokenizerReport* report,
-                                                      bool lower_case) {
+Result<std::vector<std::byte>> ReadTokenizerImage(const std::string& path, TokenizerReport* report, bool lower_case) {
   std::error_code ignored;
   TokenizerFiles files{.name = path, .json_name = path + "/tokenizer.json", .lower_case = lower_case};
   std::vector<MappedFile> mapped;

@@ -1,7 +1,7 @@
 // Converts the files of a Hugging Face tokenizer to an image. Unsupported parts are refused by name; an accepted
 // tokenizer gives the ids of the package `tokenizers` (docs/convert.md). This does not train, and it downloads nothing.
 //
-//   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, TokenizerImageOfFolder("bert-tiny"));
+//   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, ReadTokenizerImage("bert-tiny"));
 //   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open("bert-tiny", image));
 //
 // It looks for these files in this order: tokenizer.json; vocab.txt (WordPiece as in BERT); vocab.json with merges.txt
@@ -49,8 +49,8 @@ Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files, Token
 bool HasTokenizer(const std::string& folder);
 
 // Reads the files of these names in a folder, or one file, which must be a tokenizer.json. `report` may be null.
-Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path, TokenizerReport* report = nullptr,
-                                                      bool lower_case = false);
+Result<std::vector<std::byte>> ReadTokenizerImage(const std::string& path, TokenizerReport* report = nullptr,
+                                                  bool lower_case = false);
 
 }  // namespace wisp::convert
 

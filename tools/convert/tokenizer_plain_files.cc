@@ -47,7 +47,7 @@ std::string Named(const json& config, const char* key, const char* usual) {
 
 }  // namespace
 
-Result<json> JsonOfVocabulary(const std::string& name, std::string_view vocabulary, const json& config) {
+Result<json> VocabularyToJson(const std::string& name, std::string_view vocabulary, const json& config) {
   const std::string where = name + ": vocab.txt";
   WISP_RETURN_IF_ERROR(text::CheckUtf8(where, vocabulary));
   json tokens = json::object();
@@ -85,7 +85,7 @@ Result<json> JsonOfVocabulary(const std::string& name, std::string_view vocabula
               {"model", {{"type", "WordPiece"}, {"unk_token", unknown}, {"vocab", std::move(tokens)}}}};
 }
 
-Result<json> JsonOfMerges(const std::string& name, json vocabulary, std::string_view merges, const json& config) {
+Result<json> MergesToJson(const std::string& name, json vocabulary, std::string_view merges, const json& config) {
   const std::string where = name + ": merges.txt";
   WISP_RETURN_IF_ERROR(text::CheckUtf8(where, merges));
   json list = json::array();

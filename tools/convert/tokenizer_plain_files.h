@@ -11,11 +11,11 @@
 namespace wisp::convert {
 
 // Converts BERT's vocab.txt, a token on each line. `config` is tokenizer_config.json, or null.
-Result<nlohmann::json> JsonOfVocabulary(const std::string& name, std::string_view vocabulary,
+Result<nlohmann::json> VocabularyToJson(const std::string& name, std::string_view vocabulary,
                                         const nlohmann::json& config);
 
 // Converts the vocab.json and merges.txt of GPT-2 or RoBERTa.
-Result<nlohmann::json> JsonOfMerges(const std::string& name, nlohmann::json vocabulary, std::string_view merges,
+Result<nlohmann::json> MergesToJson(const std::string& name, nlohmann::json vocabulary, std::string_view merges,
                                     const nlohmann::json& config);
 
 }  // namespace wisp::convert

@@ -21,7 +21,7 @@ Status ReadMember(const std::string& where, const nlohmann::json& object, const 
 const nlohmann::json* Member(const nlohmann::json& object, const char* key);
 
 template <typename Kind>
-TokenizerStep StepOf(Kind kind, uint32_t options = 0, std::string a = {}, std::string b = {}) {
+TokenizerStep MakeStep(Kind kind, uint32_t options = 0, std::string a = {}, std::string b = {}) {
   return {.kind = static_cast<uint32_t>(kind), .options = options, .a = std::move(a), .b = std::move(b)};
 }
 

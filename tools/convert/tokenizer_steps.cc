@@ -44,7 +44,7 @@ Status ReadBert(const std::string& where, const json& step, TokenizerParts& part
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "strip_accents", strip));
   const uint32_t options = (clean ? bert::kClean : 0) | (chinese ? bert::kSpaceChinese : 0) |
                            (strip ? bert::kStripAccents : 0) | (lower ? bert::kLower : 0);
-  parts.normalizers.push_back(StepOf(NormalizeKind::kBert, options));
+  parts.normalizers.push_back(MakeStep(NormalizeKind::kBert, options));
   return OkStatus();
 }
 
@@ -57,8 +57,8 @@ Status ReadReplace(const std::string& where, const json& step, TokenizerParts& p
     return Unsupported(where, ": the Regex ", Shown(pattern.text),
                        " is not supported, supported are a String and the Regex ' {2,}'");
   }
-  parts.normalizers.push_back(pattern.regex ? StepOf(NormalizeKind::kReplaceSpaces, 0, "", content)
-                                            : StepOf(NormalizeKind::kReplace, 0, pattern.text, content));
+  parts.normalizers.push_back(pattern.regex ? MakeStep(NormalizeKind::kReplaceSpaces, 0, "", content)
+                                            : MakeStep(NormalizeKind::kReplace, 0, pattern.text, content));
   return OkStatus();
 }
 
@@ -68,23 +68,23 @@ Status ReadOneNormalizer(const std::string& where, const std::string& type, cons
   auto& steps = parts.normalizers;
   for (const auto& [form_name, form] : kForms) {
     if (type == form_name)
-      return steps.push_back(StepOf(NormalizeKind::kForm, static_cast<uint32_t>(form))), OkStatus();
+      return steps.push_back(MakeStep(NormalizeKind::kForm, static_cast<uint32_t>(form))), OkStatus();
   }
   if (type == "BertNormalizer") return ReadBert(where, step, parts);
   if (type == "Replace") return ReadReplace(where, step, parts);
-  if (type == "Lowercase") return steps.push_back(StepOf(NormalizeKind::kLower)), OkStatus();
-  if (type == "StripAccents") return steps.push_back(StepOf(NormalizeKind::kStripAccents)), OkStatus();
-  if (type == "Nmt") return steps.push_back(StepOf(NormalizeKind::kNmt)), OkStatus();
+  if (type == "Lowercase") return steps.push_back(MakeStep(NormalizeKind::kLower)), OkStatus();
+  if (type == "StripAccents") return steps.push_back(MakeStep(NormalizeKind::kStripAccents)), OkStatus();
+  if (type == "Nmt") return steps.push_back(MakeStep(NormalizeKind::kNmt)), OkStatus();
   if (type == "Strip") {
     bool left = true, right = true;
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "strip_left", left));
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "strip_right", right));
-    return steps.push_back(StepOf(NormalizeKind::kStrip, (left ? 1u : 0) | (right ? 2u : 0))), OkStatus();
+    return steps.push_back(MakeStep(NormalizeKind::kStrip, (left ? 1u : 0) | (right ? 2u : 0))), OkStatus();
   }
   if (type == "Prepend") {
     std::string text;
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "prepend", text));
-    return steps.push_back(StepOf(NormalizeKind::kPrepend, 0, text)), OkStatus();
+    return steps.push_back(MakeStep(NormalizeKind::kPrepend, 0, text)), OkStatus();
   }
   if (type == "Precompiled") {
     std::string base64;
@@ -92,7 +92,7 @@ Status ReadOneNormalizer(const std::string& where, const std::string& type, cons
     if (base64.empty()) return OkStatus();
     if (!parts.charsmap.empty()) return Unsupported(where, ": a second Precompiled is not supported, supported is one");
     WISP_RETURN_IF_ERROR(Decoded(where, base64, parts.charsmap));
-    return steps.push_back(StepOf(NormalizeKind::kCharsmap)), OkStatus();
+    return steps.push_back(MakeStep(NormalizeKind::kCharsmap)), OkStatus();
   }
   return Unsupported(where, " has the type ", Shown(type),
                      ", supported are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, "
@@ -106,8 +106,8 @@ Status ReadByteLevel(const std::string& where, const json& step, bool last, Toke
   if (!last || parts.model != schema::TokenModel::Bpe)
     return Unsupported(where, ": ByteLevel is supported as the last step before a BPE model alone");
   parts.options |= option::kByteLevel;
-  if (prefix) parts.splitters.push_back(StepOf(SplitKind::kPrefixSpace));
-  if (pattern) parts.splitters.push_back(StepOf(SplitKind::kGpt2));
+  if (prefix) parts.splitters.push_back(MakeStep(SplitKind::kPrefixSpace));
+  if (pattern) parts.splitters.push_back(MakeStep(SplitKind::kGpt2));
   return OkStatus();
 }
 
@@ -127,7 +127,7 @@ Status ReadMetaspace(const std::string& where, const json& step, TokenizerParts&
     return InvalidData(where, ": its prepend_scheme is ", Shown(scheme),
                        ", allowed are always, first and never; without add_prefix_space it must be never");
   }
-  parts.splitters.push_back(StepOf(SplitKind::kMetaspace, options, mark));
+  parts.splitters.push_back(MakeStep(SplitKind::kMetaspace, options, mark));
   return OkStatus();
 }
 
@@ -144,7 +144,7 @@ Status ReadSplit(const std::string& where, const json& step, TokenizerParts& par
     constexpr std::pair<std::string_view, SplitKind> kPatterns[] = {
         {kGpt2Pattern, SplitKind::kGpt2}, {kLlama3Pattern, SplitKind::kLlama3}, {kQwen2Pattern, SplitKind::kQwen2}};
     for (const auto& [known, kind] : kPatterns) {
-      if (pattern.text == known && fits) return parts.splitters.push_back(StepOf(kind)), OkStatus();
+      if (pattern.text == known && fits) return parts.splitters.push_back(MakeStep(kind)), OkStatus();
     }
     return Unsupported(where, ": the Regex ", Shown(pattern.text), " with the behavior ", Shown(behavior),
                        " is not supported, supported are those of GPT-2, Llama 3 and Qwen 2 with Isolated");
@@ -155,7 +155,8 @@ Status ReadSplit(const std::string& where, const json& step, TokenizerParts& par
                                                        {"MergedWithNext", TextCut::kWithNext}};
   for (const auto& [known, cut] : kCuts) {
     if (behavior == known && !invert)
-      return parts.splitters.push_back(StepOf(SplitKind::kText, static_cast<uint32_t>(cut), pattern.text)), OkStatus();
+      return parts.splitters.push_back(MakeStep(SplitKind::kText, static_cast<uint32_t>(cut), pattern.text)),
+             OkStatus();
   }
   return Unsupported(where, ": the behavior ", Shown(behavior), " of a Split, or an inverted one, is not supported, ",
                      "supported are Removed, Isolated, MergedWithPrevious and MergedWithNext");
@@ -167,18 +168,18 @@ Status ReadOneSplitter(const std::string& where, const std::string& type, const 
   if (type == "ByteLevel") return ReadByteLevel(where, step, last, parts);
   if (type == "Metaspace") return ReadMetaspace(where, step, parts);
   if (type == "Split") return ReadSplit(where, step, parts);
-  if (type == "BertPreTokenizer") return steps.push_back(StepOf(SplitKind::kBert)), OkStatus();
-  if (type == "Whitespace") return steps.push_back(StepOf(SplitKind::kWhitespace)), OkStatus();
-  if (type == "WhitespaceSplit") return steps.push_back(StepOf(SplitKind::kWhitespaceOnly)), OkStatus();
+  if (type == "BertPreTokenizer") return steps.push_back(MakeStep(SplitKind::kBert)), OkStatus();
+  if (type == "Whitespace") return steps.push_back(MakeStep(SplitKind::kWhitespace)), OkStatus();
+  if (type == "WhitespaceSplit") return steps.push_back(MakeStep(SplitKind::kWhitespaceOnly)), OkStatus();
   if (type == "Digits") {
     bool individual = false;
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "individual_digits", individual));
-    return steps.push_back(StepOf(SplitKind::kDigits, individual ? 1 : 0)), OkStatus();
+    return steps.push_back(MakeStep(SplitKind::kDigits, individual ? 1 : 0)), OkStatus();
   }
   if (type == "Punctuation") {
     std::string behavior = "Isolated";
     WISP_RETURN_IF_ERROR(ReadMember(where, step, "behavior", behavior));
-    if (behavior == "Isolated") return steps.push_back(StepOf(SplitKind::kPunctuation)), OkStatus();
+    if (behavior == "Isolated") return steps.push_back(MakeStep(SplitKind::kPunctuation)), OkStatus();
     return Unsupported(where, ": Punctuation with the behavior ", Shown(behavior),
                        " is not supported, supported is Isolated");
   }

@@ -114,7 +114,7 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) 
                      "[inner, width] and so on; docs/convert.md lists every name with its shape");
 }
 
-Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file) {
+Result<UniformArchitecture> InferArchitecture(const std::string& path, const SafeTensorsFile& file) {
   UniformArchitecture a;
   WISP_ASSIGN_OR_RETURN(const SafeTensor* items, FindMatrix(path, file, "item_embedding.weight", kMaxItems));
   const bool learned = file.Find("position_embedding.weight") != nullptr;
@@ -152,7 +152,7 @@ Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const 
 
 Result<std::vector<float>> ReadWeights(const std::string& path, const SafeTensorsFile& file,
                                        const Architecture& architecture) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(architecture);
+  const std::vector<ParameterSpec> parameters = ListParameters(architecture);
   WISP_RETURN_IF_ERROR(CheckShapes(path, file, parameters));
   std::vector<float> weights(FlatSize(parameters));
   for (const ParameterSpec& p : parameters) {

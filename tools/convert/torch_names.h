@@ -2,7 +2,7 @@
 // tools/bench/peers/sasrec_torch.py; docs/convert.md has the table of names.
 //
 //   // the values that shapes tell; somebody must give the rest
-//   WISP_ASSIGN_OR_RETURN(Architecture a, ArchitectureOfShapes(path, file));
+//   WISP_ASSIGN_OR_RETURN(Architecture a, InferArchitecture(path, file));
 //   WISP_ASSIGN_OR_RETURN(std::vector<float> weights, ReadWeights(path, file, a));
 #ifndef WISP_TOOLS_EXCHANGE_TORCH_NAMES_H_
 #define WISP_TOOLS_EXCHANGE_TORCH_NAMES_H_
@@ -17,7 +17,7 @@
 namespace wisp::convert {
 
 // Returns "blocks.0.attention_norm.weight" for "block0.attention_norm.gain". `name` is that of a parameter
-// (ParametersOf).
+// (ListParameters).
 std::string TorchName(const std::string& name);
 
 // Vectors have one dimension; tables and matrices have two.
@@ -30,11 +30,11 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file);
 // Reads num_items, max_length, width, num_blocks, inner_width, the place of norms, and the tables; the rest has its
 // default. Returns kInvalidData if a tensor that tells one of them is missing or has another number of dimensions, or
 // if a size is beyond the limits.
-Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file);
+Result<UniformArchitecture> InferArchitecture(const std::string& path, const SafeTensorsFile& file);
 
-// Reads the flat buffer of ParametersOf(architecture); the architecture must have passed Validate. Returns kInvalidData
-// if a tensor is missing, has another shape, holds a number that is not finite (or a negative variance), or belongs to
-// no parameter. Nothing is allocated before all shapes fit.
+// Reads the flat buffer of ListParameters(architecture); the architecture must have passed Validate. Returns
+// kInvalidData if a tensor is missing, has another shape, holds a number that is not finite (or a negative variance),
+// or belongs to no parameter. Nothing is allocated before all shapes fit.
 Result<std::vector<float>> ReadWeights(const std::string& path, const SafeTensorsFile& file,
                                        const Architecture& architecture);
 

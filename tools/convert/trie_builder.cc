@@ -36,7 +36,7 @@ class Builder {
   }
 
  private:
-  size_t CodeOf(const Range& range, size_t key) const {
+  size_t GetCode(const Range& range, size_t key) const {
     const std::string& text = keys_[key].first;
     return text.size() == range.depth ? 0 : size_t{static_cast<uint8_t>(text[range.depth])} + 1;
   }
@@ -46,7 +46,7 @@ class Builder {
     std::vector<size_t> codes;
     std::vector<size_t> begins;
     for (size_t key = range.begin; key < range.end; ++key) {
-      const size_t code = CodeOf(range, key);
+      const size_t code = GetCode(range, key);
       if (!codes.empty() && codes.back() == code) continue;
       codes.push_back(code);
       begins.push_back(key);

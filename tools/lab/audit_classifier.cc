@@ -47,7 +47,7 @@ MadeUpRecords MakeUpRecords(const Architecture& a, privacy::RandomStream& random
 // down.
 std::vector<float> MakeStart(const Architecture& a, const InitialisationOptions& initialisation,
                              privacy::RandomStream& random) {
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> weights(FlatSize(parameters));
   InitialiseWeights(a, initialisation, random, weights);
   const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
@@ -65,7 +65,7 @@ Status Override(const AuditArguments& a, RunSpec& r) {
     o.dp_fp.mode = *mode;
   }
   if (o.method != Method::kDpFp)
-    return Unsupported("a step of a classifier is audited of dp-fp alone; the recipe's method is ", NameOf(o.method));
+    return Unsupported("a step of a classifier is audited of dp-fp alone; the recipe's method is ", GetName(o.method));
   if (!a.model.empty())
     return InvalidArgument(
         "--model does not go with a recipe of a classifier: its step is audited from random weights");
@@ -105,7 +105,7 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
     j["confidence"] = o.confidence;
     j["refuted"] = r.refuted;
     j["no_power"] = powerless;
-    if (paper) j["no_guarantee"] = WhyPaperHasNoGuarantee();
+    if (paper) j["no_guarantee"] = ExplainPaperMode();
     PrintJson(j);
     return;
   }
@@ -125,7 +125,7 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
     PrintText(
         "bounds of 0 say that this attack saw nothing, not that there is nothing to see; more --observations make it "
         "stronger\n");
-  if (paper) PrintText("%s\n", WhyPaperHasNoGuarantee().c_str());
+  if (paper) PrintText("%s\n", ExplainPaperMode().c_str());
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
 Result<bool> IsClassifyRecipe(const std::string& path) {
   if (path.empty()) return false;
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
-  return IsOfClassifier(json);
+  return DescribesClassifier(json);
 }
 
 Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
@@ -156,7 +156,7 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   }
   DpFpAuditOptions options{.architecture = architecture,
                            .weights = start,
-                           .training = OptionsOf(recipe),
+                           .training = MakeOptions(recipe),
                            .others = records.others,
                            .canary = records.canary};
   options.observations = a.observations;

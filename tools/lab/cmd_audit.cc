@@ -37,13 +37,13 @@ Status Verdict(bool refuted, const std::string& what) {
 const char* Word(bool refuted) { return refuted ? "REFUTED" : "not refuted"; }
 
 // Keeps the names of those figures that reveal something about weights that nothing protects.
-std::vector<std::string> NotPrivateOf(const ModelFile* model, std::vector<std::string> figures) {
-  if (model == nullptr || NeedOf(*model).kind == DecodingNeed::Kind::kFree) figures.clear();
+std::vector<std::string> FindNotPrivate(const ModelFile* model, std::vector<std::string> figures) {
+  if (model == nullptr || FindNeed(*model).kind == DecodingNeed::Kind::kFree) figures.clear();
   return figures;
 }
 
 void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelFile* model, OutputFormat format) {
-  const std::vector<std::string> not_private = NotPrivateOf(model, {"reach", "mu", "epsilon", "refuted"});
+  const std::vector<std::string> not_private = FindNotPrivate(model, {"reach", "mu", "epsilon", "refuted"});
   const double sigma = o.training.privacy.noise_multiplier,
                q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
   if (format == OutputFormat::kJson) {

@@ -93,9 +93,9 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
                         {"positions", length},
                         {"items", a.items},
                         {"threads", pair->ordinary().workers().size()},
-                        {"ordinary_step_seconds", ToJson(SpreadOf(pair->ordinary_seconds()))},
-                        {"private_step_seconds", ToJson(SpreadOf(pair->private_seconds()))},
-                        {"private_over_ordinary", ToJson(SpreadOf(pair->ratios()))},
+                        {"ordinary_step_seconds", ToJson(ComputeSpread(pair->ordinary_seconds()))},
+                        {"private_step_seconds", ToJson(ComputeSpread(pair->private_seconds()))},
+                        {"private_over_ordinary", ToJson(ComputeSpread(pair->ratios()))},
                         {"gflops_per_step", flops / 1e9},
                         {"ordinary_bytes", bytes[0]},
                         {"private_bytes", bytes[1]},
@@ -103,7 +103,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
   if (has_roofline) {
     result["training"].update({{"fma_peak_gflops", peak},
                                {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
-                               {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}});
+                               {"ordinary_percent_of_peak", ToJson(ComputeSpread(percents))}});
   } else {
     WISP_ASSIGN_OR_RETURN(const double over, pair->BytesOverOrdinaryAtEqualRecords());
     result["training"].update({{"device", pair->device().description},

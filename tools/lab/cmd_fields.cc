@@ -37,7 +37,7 @@ const char* ToText(FieldType type) {
 }
 
 Json ToJson(const Field& field) {
-  Json j = {{"path", field.path}, {"type", ToText(TypeOf(field))}, {"allowed", Allowed(field)}};
+  Json j = {{"path", field.path}, {"type", ToText(GetType(field))}, {"allowed", Allowed(field)}};
   if (field.low != 0 || field.high != 0) j["low"] = field.low, j["high"] = field.high;
   for (const ChoiceWord& word : field.words) j["words"].push_back(word.word);
   for (const auto& [name, kind] : kKinds) {

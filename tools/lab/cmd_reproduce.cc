@@ -171,7 +171,7 @@ class ReproduceCommand {
     measured_ = MeasuredRuns(Threads(), Decoding());
     bool has_seed = false;
     for (const ReproductionCell* cell : cells) {
-      for (const PlannedRun& run : RunsOf(*cell)) {
+      for (const PlannedRun& run : GetRuns(*cell)) {
         if (a_.seed && run.seed != a_.seed) continue;
         has_seed = true;
         if (a_.skip_done && NumDone(run) > 0) continue;
@@ -183,7 +183,7 @@ class ReproduceCommand {
     return runs_.empty() ? OkStatus() : CheckAppendable(a_.out);
   }
 
-  static std::vector<PlannedRun> RunsOf(const ReproductionCell& cell) {
+  static std::vector<PlannedRun> GetRuns(const ReproductionCell& cell) {
     if (cell.kind != Kind::kTrain) return {{&cell, std::nullopt}};
     std::vector<PlannedRun> runs;
     for (const uint64_t seed : cell.seeds) runs.push_back({&cell, seed});
@@ -196,7 +196,7 @@ class ReproduceCommand {
     for (const ReproductionCell* cell : cells) {
       size_t done = 0;
       std::string seeds;
-      const std::vector<PlannedRun> runs = RunsOf(*cell);
+      const std::vector<PlannedRun> runs = GetRuns(*cell);
       for (const PlannedRun& run : runs) {
         done += NumDone(run) > 0 ? 1 : 0;
         if (run.seed) seeds += (seeds.empty() ? "" : ", ") + std::to_string(*run.seed);
@@ -256,9 +256,9 @@ class ReproduceCommand {
   }
 
   // Returns the names of all figures that were computed from the data without noise.
-  static std::vector<std::string> NotPrivateOf(const ResultLine& figures) {
+  static std::vector<std::string> FindNotPrivate(const ResultLine& figures) {
     std::vector<std::string> names;
-    for (const std::string& name : AllOf(figures)) {
+    for (const std::string& name : ListFigureNames(figures)) {
       const bool is_fixed =
           name == "seed" || name == "epsilon" || name == "delta" || name == "noise_multiplier" || name == "steps";
       if (!is_fixed) names.push_back(name);
@@ -305,7 +305,7 @@ class ReproduceCommand {
     figures["cpu_seconds"] = cpu_seconds;
     figures["planned_bytes"] = r.planned_bytes;
     figures["record_state_bytes"] = r.record_state_bytes;
-    if (!table_.is_public()) figures["not_private"] = NotPrivateOf(figures);
+    if (!table_.is_public()) figures["not_private"] = FindNotPrivate(figures);
     return figures;
   }
 

@@ -56,7 +56,7 @@ Result<ItemLaw> AnchoredLawFor(const PerplexityTarget& t, bool pld, double tempe
   return ItemLaw{.mode = DecodingMode::kBaseAnchored, .clip = clip, .temperature = temperature};
 }
 
-Result<std::vector<Row>> RowsOf(const PerplexityArguments& a, uint64_t support) {
+Result<std::vector<Row>> GetRows(const PerplexityArguments& a, uint64_t support) {
   const ItemLaw plain{.mode = DecodingMode::kPlain, .temperature = a.temperature};
   std::vector<Row> rows = {{.mode = "model", .composition = nullptr, .law = plain},
                            {.mode = "base", .composition = nullptr, .law = plain, .of_base = true}};
@@ -92,7 +92,7 @@ Status AddText(const Record& record, Session& model, Session& base, std::span<co
   return OkStatus();
 }
 
-Json JsonOf(const Row& row) {
+Json MakeJson(const Row& row) {
   Json j = {{"mode", row.mode}};
   if (row.composition != nullptr) {
     j["composition"] = row.composition;
@@ -126,7 +126,7 @@ Status MeasurePerplexity(const PerplexityArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const auto model, Session::Create(std::move(file)));
   WISP_ASSIGN_OR_RETURN(const auto base, Session::Open(a.base, Backend::kSimd, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(model->file()));
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, FindTokenizer(model->file()));
   const auto ours = model->file().tokenizer(), theirs = base->file().tokenizer();
   if (!std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()) ||
       base->architecture().num_items != model->architecture().num_items)
@@ -137,7 +137,7 @@ Status MeasurePerplexity(const PerplexityArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(
       const TextRecords texts,
       ReadTextRecords(a.texts, tokenizer, {.unit = unit, .max_length = a.max_length == 0 ? most : a.max_length}));
-  WISP_ASSIGN_OR_RETURN(std::vector<Row> rows, RowsOf(a, tokenizer.size()));
+  WISP_ASSIGN_OR_RETURN(std::vector<Row> rows, GetRows(a, tokenizer.size()));
   std::vector<int32_t> all(tokenizer.size());
   std::iota(all.begin(), all.end(), 0);
   Progress progress("perplexity");
@@ -151,8 +151,8 @@ Status MeasurePerplexity(const PerplexityArguments& a, OutputFormat format) {
   }
   Json j = {
       {"tokens", rows[0].perplexity.count()}, {"samples", a.samples}, {"delta", a.delta}, {"laws", Json::array()}};
-  for (const Row& row : rows) j["laws"].push_back(JsonOf(row));
-  j["not_private"] = AllOf(j);
+  for (const Row& row : rows) j["laws"].push_back(MakeJson(row));
+  j["not_private"] = ListFigureNames(j);
   PrintJson(j, kOneLine);
   return OkStatus();
 }

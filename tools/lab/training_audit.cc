@@ -62,7 +62,7 @@ Status TrainingAudit::PrepareOptions() {
 Status TrainingAudit::Initialise(uint32_t num_items) {
   if (!base_) recipe_.architecture.num_items = num_items;
   WISP_RETURN_IF_ERROR(Validate(recipe_.architecture));
-  weights_.resize(FlatSize(ParametersOf(recipe_.architecture)));
+  weights_.resize(FlatSize(ListParameters(recipe_.architecture)));
   // With a base, these weights are those of the adapter alone.
   auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(recipe_.architecture, recipe_.initialisation, random, weights_);
@@ -124,15 +124,15 @@ Status TrainingAudit::ReadPrivateLog() {
     return PrivacyRefused("a private run with data.min_item_events ", recipe_.min_item_events,
                           ": one user could decide whether others' events stay; allowed is 1");
   }
-  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOf(recipe_, a_.data));
-  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record.events()));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, MakeRecordSpec(recipe_, a_.data));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, MakeUnits(record.events()));
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
   if (!is_private()) return OkStatus();
   const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   FineTuneStart start{.base = base(), .base_path = a_.model, .dataset = name};
-  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, record, /*unit_chosen=*/false));
+  WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(a_.ledger, a_.anchor, record, /*unit_chosen=*/false));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain(start));
   ledger_.emplace(std::move(ledger));
   recipe_.training.privacy.ledger = &*ledger_;
@@ -154,7 +154,7 @@ Status TrainingAudit::PrepareRun(uint32_t synthetic_records) {
   o.expected_batch = std::min(o.expected_batch, static_cast<uint32_t>(n));
   if (a_.epochs) o.num_steps = 0, recipe_.epochs = *a_.epochs;
   if (o.num_steps == 0) {
-    WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(recipe_.epochs, n, o.expected_batch));
+    WISP_ASSIGN_OR_RETURN(o.num_steps, EpochsToSteps(recipe_.epochs, n, o.expected_batch));
   }
   if (o.num_steps == 0) o.num_steps = 60;
   return is_private() ? CalibrateNoise(n) : OkStatus();

@@ -104,7 +104,7 @@ Status Time(const Tokenizer& tokenizer, std::string_view all, int times) {
 
 Status Run(const std::string& path, const std::string& how) {
   constexpr int kTimes = 5;
-  WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, wisp::convert::TokenizerImageOfFolder(path));
+  WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, wisp::convert::ReadTokenizerImage(path));
   WISP_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Open(path, image));
   if (how == "image") {
     std::fwrite(image.data(), 1, image.size(), stdout);

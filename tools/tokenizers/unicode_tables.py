@@ -142,7 +142,7 @@ def main():
     )
     print('\n'.join(f'inline constexpr uint16_t k{name} = 1 << {bit};' for bit, name in enumerate(FLAGS)))
     print(f'inline constexpr uint16_t kFlagSets[] = {{\n' + '\n'.join(rows(sets)) + '\n};')
-    print(f'inline constexpr uint16_t kBlockOf[] = {{\n' + '\n'.join(rows(index)) + '\n};')
+    print(f'inline constexpr uint16_t kBlockIndex[] = {{\n' + '\n'.join(rows(index)) + '\n};')
     print(f'inline constexpr uint8_t kBlocks[][{BLOCK}] = {{')
     for block in blocks:
         print('{\n' + '\n'.join(rows(block)) + '\n},')

@@ -46,13 +46,13 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format,
                                                                                      .text_column = a.text_column,
                                                                                      .label_column = a.label_column}));
-  WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.MostOf(a.max_length, architecture));
+  WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.ChooseMaxTokens(a.max_length, architecture));
   const auto tokenise = [&](std::string_view text, std::vector<int32_t>& tokens) {
     return opened.tokens.Append(text, max_length, tokens);
   };
   WISP_ASSIGN_OR_RETURN(const data::LabelledSequences sequences,
                         data::EncodeWith(texts, tokenise, {.classes = classes}));
-  const std::vector<Record> records = RecordsOf(sequences);
+  const std::vector<Record> records = ViewRecords(sequences);
   std::vector<size_t> counts(classes.size(), 0);
   for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
   const double largest =
@@ -67,7 +67,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
               {"largest_class", largest},
               {"unknown_tokens", sequences.num_unknown},
               {"texts_cut", sequences.num_cut}};
-    j["not_private"] = AllOf(j);
+    j["not_private"] = ListFigureNames(j);
     PrintJson(j, kOneLine);
   } else {
     PrintText("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(),
@@ -80,7 +80,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model, a.adapter));
   WISP_ASSIGN_OR_RETURN(const GivenTexts given, TextsGiven(a.texts, a.input));
   const Architecture& architecture = opened.file.architecture();
-  WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.MostOf(a.max_length, architecture));
+  WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.ChooseMaxTokens(a.max_length, architecture));
   const std::vector<std::string>& class_names = opened.file.classifier().class_names;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kInference));
   WISP_ASSIGN_OR_RETURN(const auto session,

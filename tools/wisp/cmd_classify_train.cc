@@ -62,7 +62,7 @@ Status OverrideMethodAndMode(const ClassifyTrainArguments& a, RunSpec& r) {
   if (o.method == Method::kDpFp && !a.method.empty() && a.trains.empty()) o.trained_part = TrainedPart::kAll;
   o.sampling = o.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
   if (a.mode.empty()) return OkStatus();
-  if (o.method != Method::kDpFp) return InvalidArgument("--mode is of dp-fp; the method is ", wisp::NameOf(o.method));
+  if (o.method != Method::kDpFp) return InvalidArgument("--mode is of dp-fp; the method is ", wisp::GetName(o.method));
   const auto mode = DpFpModeFromText(a.mode);
   if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
   // If the recipe is one for the private modes and runs in mode paper, its goal is of no use and is dropped. A recipe
@@ -122,17 +122,17 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(Begin());
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
-    TrainingJob job = JobOf(recipe_);
+    TrainingJob job = MakeTrainingJob(recipe_);
     job.records = records_;
     job.architecture = architecture_;
     job.start_weights = start_weights_;
     job.training.cut_to = a_.max_length.value_or(0);
-    job.training.classes_hash = HashOfClasses(recipe_.classes);
+    job.training.classes_hash = HashClasses(recipe_.classes);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
     job.planned_runs = a_.planned_runs.value_or(1);
-    SayIfAllWarmup(job);
+    WarnIfAllWarmup(job);
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
@@ -147,10 +147,10 @@ class ClassifyTrainCommand {
         std::move(job), {.path = a_.out,
                          .contents = Contents(),
                          .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
-    if (is_private()) SayIfRaised(ledger(), limit_before_);
+    if (is_private()) WarnIfRaised(ledger(), limit_before_);
     if (!result.ok()) return result.status();
-    SayIfAboveTarget(*result, recipe_.goal);
-    if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
+    WarnIfAboveTarget(*result, recipe_.goal);
+    if (is_private()) ReportIfUnlimited(ledger(), recipe_.goal.delta);
     if (result->class_of_all_means) WarnOfOneClass(*result->class_of_all_means);
     Print(*result);
     return OkStatus();
@@ -160,7 +160,7 @@ class ClassifyTrainCommand {
   bool is_private() const { return IsPrivate(recipe_.training); }
   std::string Described(const JobResult& r) const {
     if (r.options.method == Method::kDpFp) return DescribeDpFp(architecture_, r.options, r.num_steps);
-    return std::string("method ") + wisp::NameOf(r.options.method) +
+    return std::string("method ") + wisp::GetName(r.options.method) +
            (is_private() ? ", noise " + privacy::ShortText(r.options.privacy.noise_multiplier) + " a step" : "");
   }
   privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // only for a private run
@@ -187,10 +187,10 @@ class ClassifyTrainCommand {
                                                           : nullptr;
     if (asked != nullptr)
       return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ",
-                            WhyPaperHasNoGuarantee());
+                            ExplainPaperMode());
     if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
     return PrivacyRefused(a_.recipe, ": mode paper with a goal under privacy: there is nothing to calibrate to. ",
-                          WhyPaperHasNoGuarantee());
+                          ExplainPaperMode());
   }
 
   Status ReadData() {
@@ -204,9 +204,9 @@ class ClassifyTrainCommand {
     // A private run is not refused for the content of its records. Its starter gets a warning, here on the device.
     if (!order.ok() && !is_private()) return order;
     if (!order.ok()) Warn(order.message() + " (local only)");
-    if (is_private()) SayIfOtherNumber(texts.texts.size(), recipe_.training.num_records_public);
+    if (is_private()) WarnIfOtherNumber(texts.texts.size(), recipe_.training.num_records_public);
     WISP_RETURN_IF_ERROR(Tokenise(texts));
-    records_ = RecordsOf(sequences_);
+    records_ = ViewRecords(sequences_);
     if (records_.empty()) WarnOfNoRecord();
     if (sequences_.num_dropped > 0) SayTextsLeftOut(sequences_.num_dropped, sequences_.first_dropped);
     return OkStatus();
@@ -273,7 +273,7 @@ class ClassifyTrainCommand {
     WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a_.base, a_.adapter, Verify::kFull, Accept::kAny));
     base_.emplace(std::move(file));
     WISP_RETURN_IF_ERROR(CheckClassifierBase(*base(), recipe_.classes, recipe_.adapter.has_value()));
-    if (base_->is_classifier()) recipe_.letters = LettersOf(base_->classifier().tokenizer);
+    if (base_->is_classifier()) recipe_.letters = GetLetterCase(base_->classifier().tokenizer);
     if (!brings_tokenizer() && !base()->has_item_keys())
       return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
     recipe_.architecture = base()->architecture();
@@ -289,7 +289,7 @@ class ClassifyTrainCommand {
   Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
     if (base() != nullptr) return ItemKeys(*base());
     if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
-    if (recipe_.catalogue == RunSpec::Catalogue::kPublic) return data::TokensOf(texts, recipe_.letters, is_private());
+    if (recipe_.catalogue == RunSpec::Catalogue::kPublic) return data::GetTokens(texts, recipe_.letters, is_private());
     return PrivacyRefused(
         "the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model "
         "with --base, "
@@ -310,7 +310,7 @@ class ClassifyTrainCommand {
       return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
     architecture_ = WithClasses(recipe_.architecture, static_cast<uint32_t>(recipe_.classes.size()));
     WISP_RETURN_IF_ERROR(Validate(architecture_));
-    start_weights_.resize(FlatSize(ParametersOf(architecture_)));
+    start_weights_.resize(FlatSize(ListParameters(architecture_)));
     auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);
     return OkStatus();
@@ -325,9 +325,9 @@ class ClassifyTrainCommand {
                         .run = Name() + " " + Timestamp(),
                         .tuning = recipe_.uncharged_tuning};
     if (is_private()) {
-      SayIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
+      WarnIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
       const auto record = privacy::RecordSpec::OfTexts(recipe_.unit, privacy::RecordSpec::kLabelledText);
-      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, record, recipe_.unit_chosen));
+      WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(a_.ledger, a_.anchor, record, recipe_.unit_chosen));
     }
     WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
     if (!is_private()) return OkStatus();
@@ -344,7 +344,7 @@ class ClassifyTrainCommand {
     if (!brings_tokenizer()) {
       // An adapter without a head describes its base.
       if (!architecture_.adapter || architecture_.adapter->has_head)
-        contents.classifier->tokenizer = TokenizerOf(recipe_.letters);
+        contents.classifier->tokenizer = FindTokenizer(recipe_.letters);
       contents.item_keys = vocabulary_.tokens();
     }
     contents.description = recipe_.name;
@@ -377,7 +377,7 @@ class ClassifyTrainCommand {
 
   void Print(const JobResult& r) {
     Json j = {{"model", a_.out},
-              {"method", wisp::NameOf(recipe_.training.method)},
+              {"method", wisp::GetName(recipe_.training.method)},
               {"mode", ToText(r.options.dp_fp.mode)},
               {"records", records_.size()},
               {"tokens", architecture_.num_items},
@@ -403,8 +403,8 @@ class ClassifyTrainCommand {
       j["caveat"] = Caveat();
       j["not_private"] = NotPrivate(j);
     } else {
-      j["not_private"] = AllOf(j);
-      j["no_guarantee"] = IsPaper(r.options) ? WhyPaperHasNoGuarantee() : "ordinary training: nothing is private";
+      j["not_private"] = ListFigureNames(j);
+      j["no_guarantee"] = IsPaper(r.options) ? ExplainPaperMode() : "ordinary training: nothing is private";
     }
     if (format_ == OutputFormat::kJson) {
       PrintJson(j);

@@ -22,7 +22,7 @@ struct Target {
   const char* said;  // in the description of the model
 };
 
-Result<Target> TargetOf(const CompressArguments& a) {
+Result<Target> ChooseTarget(const CompressArguments& a) {
   if (a.int8 + a.int4 + a.panels > 1)
     return InvalidArgument("two of --int8, --int4 and --panels are given; allowed is one of them");
   if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
@@ -32,7 +32,7 @@ Result<Target> TargetOf(const CompressArguments& a) {
   return Target{WeightStorage::kHalf, "tables rounded to f16"};
 }
 
-const char* NameOf(WeightStorage storage) {
+const char* GetName(WeightStorage storage) {
   switch (storage) {
     case WeightStorage::kFloat:
       return "f32";
@@ -52,10 +52,10 @@ Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage s
   if (storage == WeightStorage::kPanels && model.storage() > storage)
     return InvalidArgument(a.model, ": its ",
                            (model.storage() == WeightStorage::kHalf ? "tables are " : "weights are "),
-                           NameOf(model.storage()), "; allowed for --panels is a model that is f32 throughout");
+                           GetName(model.storage()), "; allowed for --panels is a model that is f32 throughout");
   if (model.storage() >= storage)
     return InvalidArgument(a.model, ": its ", (storage == WeightStorage::kHalf ? "tables are " : "weights are "),
-                           NameOf(model.storage()), " already");
+                           GetName(model.storage()), " already");
   const auto may = [&](const ParameterSpec& p) { return MayBePanels(model.architecture(), p); };
   if (storage == WeightStorage::kHalf || std::any_of(model.parameters().begin(), model.parameters().end(), may))
     return OkStatus();
@@ -64,7 +64,7 @@ Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage s
 }
 
 // Only the stored, already rounded weights exist, so the errors of both roundings add up.
-void SayIfRoundedTwice(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
+void WarnIfRoundedTwice(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
   if (model.storage() != WeightStorage::kInt8 || storage != WeightStorage::kInt4) return;
   std::fprintf(stderr,
                "wisp: warning: %s has weights that were rounded to int8 before, and they are rounded a second time; "
@@ -76,7 +76,7 @@ void SayIfRoundedTwice(const CompressArguments& a, const ModelFile& model, Weigh
 // hold.
 Status Write(const CompressArguments& a, const ModelFile& model, const Target& target) {
   std::vector<float> room;
-  ModelContents contents = ContentsOf(model, room);
+  ModelContents contents = GetContents(model, room);
   contents.storage = target.storage;
   contents.description +=
       (contents.description.empty() ? "" : "; ") + std::string(target.said) + " by wisp compress " + Version();
@@ -97,14 +97,14 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
   const double largest = LargestError(before, after);
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"model", a.out},
-                    {"weights", NameOf(after.storage())},
+                    {"weights", GetName(after.storage())},
                     {"bytes", after.size_bytes()},
                     {"bytes_before", before.size_bytes()},
                     {"largest_rounding", largest}}));
     return;
   }
   PrintText("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", OneLine(a.out).c_str(),
-            (after.storage() == WeightStorage::kHalf ? "tables" : "weights"), NameOf(after.storage()),
+            (after.storage() == WeightStorage::kHalf ? "tables" : "weights"), GetName(after.storage()),
             static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()),
             largest);
 }
@@ -112,11 +112,11 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
 }  // namespace
 
 Status Compress(const CompressArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const Target target, TargetOf(a));
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}}));
+  WISP_ASSIGN_OR_RETURN(const Target target, ChooseTarget(a));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(Check(a, before, target.storage));
-  SayIfRoundedTwice(a, before, target.storage);
+  WarnIfRoundedTwice(a, before, target.storage);
   WISP_RETURN_IF_ERROR(Write(a, before, target));
   WISP_ASSIGN_OR_RETURN(const ModelFile after, ModelFile::Open(a.out, Verify::kFull, Accept::kAny));
   Print(a, before, after, format);

@@ -51,7 +51,7 @@ struct Description {
 Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensorsFile& file) {
   if (!a.config.empty()) {
     WISP_ASSIGN_OR_RETURN(nlohmann::json json, ReadJson(a.config));
-    if (IsOfClassifier(json))
+    if (DescribesClassifier(json))
       return InvalidData(a.config, ": it is the recipe of a classifier, convert makes recommenders");
     const bool recipe = json.is_object() && json.contains("architecture");
     return Description{a.config + ":" + (recipe ? " architecture" : ""),
@@ -74,9 +74,9 @@ Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensors
 uint32_t InnerWidth(const Architecture& a) { return a.blocks.empty() ? 0 : a.blocks[0].feed_forward.inner_width; }
 
 // --config may leave out what the shapes tell. If it says it nevertheless, the tensors must agree.
-Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTensorsFile& file) {
+Result<Architecture> ReadGivenArchitecture(const ConvertArguments& a, const SafeTensorsFile& file) {
   WISP_ASSIGN_OR_RETURN(const Description description, ReadDescription(a, file));
-  WISP_ASSIGN_OR_RETURN(const UniformArchitecture shapes, convert::ArchitectureOfShapes(a.in, file));
+  WISP_ASSIGN_OR_RETURN(const UniformArchitecture shapes, convert::InferArchitecture(a.in, file));
   Architecture architecture;
   JsonSection section(description.where, description.json);
   ReadArchitecture(section, shapes, architecture);
@@ -141,9 +141,9 @@ class FlatList : public nlohmann::json_sax<nlohmann::json> {
   bool open_ = false;
 };
 
-class TextsOf : public FlatList {
+class FlatTexts : public FlatList {
  public:
-  explicit TextsOf(size_t most) : most_(most) {}
+  explicit FlatTexts(size_t most) : most_(most) {}
   std::vector<std::string> texts;
   bool string(string_t& text) override {
     if (!is_open() || texts.size() == most_) return false;
@@ -156,9 +156,9 @@ class TextsOf : public FlatList {
 };
 
 // Items of a model in ascending order, so that there can be no more of them than the model has.
-class ItemsOf : public FlatList {
+class FlatItems : public FlatList {
  public:
-  explicit ItemsOf(uint32_t num_items) : num_items_(num_items) {}
+  explicit FlatItems(uint32_t num_items) : num_items_(num_items) {}
   std::vector<int32_t> items;
   bool number_unsigned(number_unsigned_t item) override {
     if (!is_open() || item >= num_items_) return false;
@@ -175,7 +175,7 @@ class ItemsOf : public FlatList {
 Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key,
                                                uint32_t num_items) {
   const auto found = file.metadata().find(key);
-  TextsOf list(num_items);
+  FlatTexts list(num_items);
   if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.texts);
   return InvalidData(path, ": __metadata__ '", key, "' is no list of texts, one for each of the ", num_items, " items");
 }
@@ -183,7 +183,7 @@ Result<std::vector<std::string>> MetadataTexts(const std::string& path, const Sa
 Result<std::vector<int32_t>> MetadataItems(const std::string& path, const SafeTensorsFile& file, const char* key,
                                            uint32_t num_items) {
   const auto found = file.metadata().find(key);
-  ItemsOf list(num_items);
+  FlatItems list(num_items);
   if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.items);
   return InvalidData(path, ": __metadata__ '", key, "' is ", convert::Shown(found->second),
                      "; allowed is a list of items, which are 0 to ", num_items - 1, ", each once, ascending");
@@ -195,7 +195,7 @@ Status ReadWithheld(const ConvertArguments& a, const SafeTensorsFile& file, Mode
   const uint32_t num_items = contents.architecture.num_items;
   WISP_ASSIGN_OR_RETURN(contents.retired, MetadataItems(a.in, file, kRetiredKey, num_items));
   WISP_ASSIGN_OR_RETURN(contents.untrained, MetadataItems(a.in, file, kUntrainedKey, num_items));
-  if (WithheldOf(contents.retired, contents.untrained).size() < num_items) return OkStatus();
+  if (MergeWithheld(contents.retired, contents.untrained).size() < num_items) return OkStatus();
   return InvalidData(a.in, ": __metadata__ '", kRetiredKey, "' and '", kUntrainedKey, "' hold all ", num_items,
                      " items; at least one must be left to recommend");
 }
@@ -254,15 +254,15 @@ Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
 Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
   const Status status = convert::CheckIsRecommender(path, file);
   std::error_code none;
-  if (status.ok() || !std::filesystem::exists(FolderOf(path) + "/config.json", none)) return status;
+  if (status.ok() || !std::filesystem::exists(GetFolder(path) + "/config.json", none)) return status;
   return InvalidData(path, ": it lies beside a config.json, as in a folder of Hugging Face: give the folder '",
-                     FolderOf(path), "'. By itself ", status.message().substr(path.size() + 2));
+                     GetFolder(path), "'. By itself ", status.message().substr(path.size() + 2));
 }
 
 // Reads our own layout, or one of the supported foreign layouts.
 Status ReadRecommender(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents,
                        std::vector<float>& weights) {
-  if (const auto layout = convert::SasrecLayoutOf(file)) {
+  if (const auto layout = convert::FindSasrecLayout(file)) {
     WISP_RETURN_IF_ERROR(ReadSasrec(a, file, *layout, contents, weights));
     WISP_RETURN_IF_ERROR(ReadItems(a, file, contents));
     if (contents.item_keys.empty()) contents.item_keys = NumbersFromOne(contents.architecture.num_items);
@@ -270,7 +270,7 @@ Status ReadRecommender(const ConvertArguments& a, const SafeTensorsFile& file, M
   }
   WISP_RETURN_IF_ERROR(convert::RefuseOtherRecommenders(a.in, file));
   WISP_RETURN_IF_ERROR(CheckIsNoFolder(a.in, file));
-  WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
+  WISP_ASSIGN_OR_RETURN(contents.architecture, ReadGivenArchitecture(a, file));
   WISP_ASSIGN_OR_RETURN(weights, convert::ReadWeights(a.in, file, contents.architecture));
   return ReadItems(a, file, contents);
 }
@@ -312,7 +312,7 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
 }
 
 // Returns true if the model's lists may show items of the history. If the option is not given, the file decides.
-Result<bool> AllowSeenOf(const ConvertArguments& a, const SafeTensorsFile& file) {
+Result<bool> ReadAllowSeen(const ConvertArguments& a, const SafeTensorsFile& file) {
   if (a.allow_seen) return true;
   const auto stated = file.metadata().find(kAllowSeenKey);
   if (stated == file.metadata().end()) return false;
@@ -342,13 +342,13 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   if (!a.report.empty() || a.max_length > 0 || a.pooling != "folder")
     return InvalidArgument("--report, --max-length and --pooling are for folders of Hugging Face, which ", a.in,
                            " is not; docs/convert.md says what each reads");
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out},
-                                     {{"the safetensors file", a.in},
-                                      {"--config", a.config},
-                                      {"--item-keys", a.item_keys},
-                                      {"--item-names", a.item_names}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out},
+                                       {{"the safetensors file", a.in},
+                                        {"--config", a.config},
+                                        {"--item-keys", a.item_keys},
+                                        {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
-  WISP_ASSIGN_OR_RETURN(const bool allow_seen, AllowSeenOf(a, file));
+  WISP_ASSIGN_OR_RETURN(const bool allow_seen, ReadAllowSeen(a, file));
   const std::string guarantee = StatedGuarantee(file);
   ModelContents contents;
   std::vector<float> weights;
@@ -373,21 +373,21 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     Json result = {{"model", a.out},
                    {"items", contents.architecture.num_items},
-                   {"dataset", DatasetOf(a)},
+                   {"dataset", GetDataset(a)},
                    {"architecture", architecture}};
     if (!guarantee.empty()) result["lost_guarantee"] = guarantee;
     PrintJson(result);
     return OkStatus();
   }
   PrintText("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", OneLine(a.out).c_str(),
-            contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
+            contents.architecture.num_items, file.tensors().size(), GetDataset(a).c_str(),
             JsonText(architecture).c_str());
   return OkStatus();
 }
 
 Status Export(const ExportArguments& a, OutputFormat format) {
   if (!a.family.empty()) return ExportFolder(a, format);
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kTensors, {"--out", a.out}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kTensors, {"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(CheckHasOwnNames(a.model, model));
   std::vector<float> dequantised;

@@ -29,9 +29,9 @@ Status CheckArguments(const ConvertArguments& a) {
   }
   if (a.allow_seen)
     return InvalidArgument("--allow-seen is of recommenders, ", a.in, " is a folder of a model of texts");
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the folder", a.in}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the folder", a.in}}));
   if (a.report.empty()) return OkStatus();
-  return CheckOutputOf(FileKind::kJson, {"--report", a.report}, {{"the folder", a.in}, {"--out", a.out}});
+  return CheckOutputFile(FileKind::kJson, {"--report", a.report}, {{"the folder", a.in}, {"--out", a.out}});
 }
 
 hf::ChosenPooling PoolingNamed(const std::string& name) {
@@ -58,7 +58,7 @@ const char* InWords(hf::How how) {
   return "";
 }
 
-Json OfTensor(const hf::FoundTensor& found) {
+Json TensorToJson(const hf::FoundTensor& found) {
   return {{"file", *found.file},
           {"name", found.tensor->name},
           {"shape", found.tensor->shape},
@@ -73,7 +73,7 @@ Json UsedTensors(const hf::Matching& matching, std::span<const float> weights) {
     const Json shape = p.shape == ParameterShape::kVector ? Json({p.cols}) : Json({p.rows, p.cols});
     const std::string hash = ToHex(Hash64(std::as_bytes(weights.subspan(p.offset, p.size()))));
     for (size_t i = 0; i < match.sources.size(); ++i) {
-      Json entry = OfTensor(match.sources[i]);
+      Json entry = TensorToJson(match.sources[i]);
       entry["parameter"] = p.name;
       entry["parameter_shape"] = shape;
       entry["done"] = InWords(match.how);
@@ -89,7 +89,7 @@ Json UsedTensors(const hf::Matching& matching, std::span<const float> weights) {
 Json LeftOutTensors(const hf::Matching& matching) {
   Json list = Json::array();
   for (const hf::LeftOut& left_out : matching.left_out) {
-    Json entry = OfTensor(left_out.tensor);
+    Json entry = TensorToJson(left_out.tensor);
     entry["reason"] = left_out.reason;
     list.push_back(std::move(entry));
   }
@@ -173,7 +173,7 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
                          {"parameters", NumWeights(matching)},
                          {"tensors", NumUsed(matching)},
                          {"left_out", matching.left_out.size()},
-                         {"dataset", DatasetOf(a)},
+                         {"dataset", GetDataset(a)},
                          {"notes", d.notes},
                          {"special_tokens", SpecialTokens(tokenizer)},
                          {"architecture", architecture}};
@@ -182,7 +182,7 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
   }
   PrintText("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s",
             OneLine(a.out).c_str(), d.model_class.c_str(), d.architecture.num_items,
-            static_cast<unsigned long long>(NumWeights(matching)), NumUsed(matching), DatasetOf(a).c_str(),
+            static_cast<unsigned long long>(NumWeights(matching)), NumUsed(matching), GetDataset(a).c_str(),
             LeftOutInWords(matching).c_str());
   for (const convert::FoundToken& token : tokenizer.tokens)
     PrintText("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, convert::Shown(token.text).c_str(),
@@ -191,8 +191,8 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
 }
 
 // Returns an empty image if the folder has no tokenizer, or if none is wanted.
-Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, const hf::Folder& folder,
-                                                 uint32_t num_items, convert::TokenizerReport& report) {
+Result<std::vector<std::byte>> ReadFolderTokenizer(const ConvertArguments& a, const hf::Folder& folder,
+                                                   uint32_t num_items, convert::TokenizerReport& report) {
   if (a.no_tokenizer) return std::vector<std::byte>();
   const std::string path = folder.tokenizer_folder();
   if (!convert::HasTokenizer(path)) {
@@ -200,7 +200,7 @@ Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, cons
                  OneLine(a.in).c_str());
     return std::vector<std::byte>();
   }
-  Result<std::vector<std::byte>> image = convert::TokenizerImageOfFolder(path, &report, folder.lower_case());
+  Result<std::vector<std::byte>> image = convert::ReadTokenizerImage(path, &report, folder.lower_case());
   if (!image.ok())
     return Status(image.status().code(), image.status().message() + "; --no-tokenizer converts without it");
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open(a.in, *image));
@@ -229,7 +229,7 @@ Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
   contents.architecture = d.architecture;
   contents.weights = weights.values();
   convert::TokenizerReport tokenizer;
-  WISP_ASSIGN_OR_RETURN(contents.tokenizer, TokenizerOfFolder(a, folder, d.architecture.num_items, tokenizer));
+  WISP_ASSIGN_OR_RETURN(contents.tokenizer, ReadFolderTokenizer(a, folder, d.architecture.num_items, tokenizer));
   d.notes.insert(d.notes.end(), tokenizer.notes.begin(), tokenizer.notes.end());
   if (tokenizer.max_length > 0 && tokenizer.max_length < d.architecture.max_length && folder.sentence_length() == 0)
     d.notes.push_back("model_max_length of tokenizer_config.json is " + std::to_string(tokenizer.max_length) +

@@ -26,8 +26,8 @@ Result<convert::SasrecChoices> ReadChoices(const std::string& config) {
   ActivationKind activation = ActivationKind::kGelu;
   section.Number("num_heads", heads, 1, kMaxWidth);
   section.Number("norm_epsilon", choices.norm_epsilon, 1e-12, 1e-1);
-  section.ChoiceOf<NormPlacement>("norm", norm, kSasrecPlacements);
-  section.ChoiceOf<ActivationKind>("activation", activation, kSasrecActivations);
+  section.ParseChoice<NormPlacement>("norm", norm, kSasrecPlacements);
+  section.ParseChoice<ActivationKind>("activation", activation, kSasrecActivations);
   WISP_RETURN_IF_ERROR(section.Finish());
   choices.num_heads = heads;
   if (json.contains("norm")) choices.norm = norm;

@@ -20,7 +20,7 @@ struct Texts {
   std::vector<uint64_t> lines;  // line numbers, as in GivenTexts
 };
 
-Result<std::vector<int32_t>> TokensOf(const std::string& ids) {
+Result<std::vector<int32_t>> GetTokens(const std::string& ids) {
   std::vector<int32_t> tokens;
   for (size_t begin = 0; begin <= ids.size();) {
     const size_t end = std::min(ids.find(',', begin), ids.size());
@@ -43,7 +43,7 @@ Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
   if (a.ids.empty()) {
     WISP_ASSIGN_OR_RETURN(const GivenTexts given, TextsGiven(a.texts, a.input));
     WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(model));
-    WISP_ASSIGN_OR_RETURN(const uint32_t max_length, tokens.MostOf(a.max_length, model.architecture()));
+    WISP_ASSIGN_OR_RETURN(const uint32_t max_length, tokens.ChooseMaxTokens(a.max_length, model.architecture()));
     for (size_t i = 0; i < given.texts.size(); ++i) {
       const Status read = tokens.Append(given.texts[i], max_length, texts.tokens.emplace_back()).status();
       if (!read.ok()) return Status(read.code(), given.Where(a.input, i) + read.message());
@@ -51,7 +51,7 @@ Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
     texts.lines = given.lines;
   }
   for (const std::string& ids : a.ids) {
-    WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));
+    WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, GetTokens(ids));
     texts.tokens.push_back(std::move(tokens));
   }
   return texts;

@@ -23,14 +23,14 @@ bool IsTensorsFile(const std::string& path) { return path.ends_with(".safetensor
 
 // Writes the text to a temporary file beside `path`, without replacing `path` yet.
 Result<FileReplacement> Prepare(const std::string& path, const std::string& text) {
-  WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
+  WISP_RETURN_IF_ERROR(MakeFolder(GetFolder(path)));
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
   return file;
 }
 
 // Warns about settings that make another program compute something else from the same tensors.
-void SayWhatIsLost(const ModelFile& model) {
+void WarnAboutLoss(const ModelFile& model) {
   if (model.is_classifier() && model.classifier().norm_bound > 0) {
     std::fprintf(
         stderr,
@@ -63,7 +63,7 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   const bool alone = IsTensorsFile(a.out);
   if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
   const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kTensors, {"--out", tensors}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kTensors, {"--out", tensors}, {{"the model", a.model}}));
   // If the folder exists, nothing in it is replaced before all other files are written. The tensors are the exception,
   // because they need the most space.
   std::vector<FileReplacement> prepared;
@@ -76,7 +76,7 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   }
   WISP_RETURN_IF_ERROR(convert::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
   for (FileReplacement& file : prepared) WISP_RETURN_IF_ERROR(file.Commit());
-  SayWhatIsLost(model);
+  WarnAboutLoss(model);
   if (format == OutputFormat::kJson) {
     PrintJson(nlohmann::ordered_json({{"out", a.out},
                                       {"family", family->name},

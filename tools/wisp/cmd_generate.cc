@@ -13,12 +13,12 @@
 namespace wisp::tools {
 namespace {
 
-Backend BackendOf(const std::string& name) {
+Backend ParseBackend(const std::string& name) {
   if (name == "xnnpack") return Backend::kXnnpack;
   return name == "int8" ? Backend::kInt8 : Backend::kSimd;
 }
 
-GenerateOptions OptionsOf(const GenerateArguments& a) {
+GenerateOptions MakeOptions(const GenerateArguments& a) {
   return {.sampling = {.temperature = a.temperature,
                        .top_k = a.top_k,
                        .top_p = a.top_p,
@@ -29,11 +29,11 @@ GenerateOptions OptionsOf(const GenerateArguments& a) {
           .stop = a.stop};
 }
 
-Json JsonOf(const Generated& made) {
+Json MakeJson(const Generated& made) {
   return {{"text", made.text},
           {"tokens", made.tokens},
           {"prompt_tokens", made.prompt_tokens},
-          {"ended", NameOf(made.ended)}};
+          {"ended", GetName(made.ended)}};
 }
 
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
@@ -59,12 +59,12 @@ Status GenerateAll(const GenerateArguments& a, const Session& session, const tex
   if (prompts.empty()) return InvalidArgument(a.prompts, ": it has no prompt, all lines are blank");
   const auto begin = std::chrono::steady_clock::now();
   const Result<std::vector<Generated>> made =
-      GenerateBatch(session, tokenizer, prompts, OptionsOf(a), {.at_once = a.at_once, .num_threads = a.threads});
+      GenerateBatch(session, tokenizer, prompts, MakeOptions(a), {.at_once = a.at_once, .num_threads = a.threads});
   if (!made.ok()) return Status(made.status().code(), a.prompts + ": " + made.status().message());
   const double seconds = SecondsSince(begin);
   if (format == OutputFormat::kJson) {
     Json texts = Json::array();
-    for (const Generated& one : *made) texts.push_back(JsonOf(one));
+    for (const Generated& one : *made) texts.push_back(MakeJson(one));
     PrintJson({{"texts", texts}, {"seconds", seconds}});
     return OkStatus();
   }
@@ -93,11 +93,11 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   // With many prompts, each session has one thread.
   const size_t threads = !a.prompts.empty() ? 1 : a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session,
-                        Session::Create(std::move(file), {.backend = BackendOf(a.backend),
+                        Session::Create(std::move(file), {.backend = ParseBackend(a.backend),
                                                           .num_threads = threads,
                                                           .kept = a.cache == "f16" ? kernels::CacheType::kHalf
                                                                                    : kernels::CacheType::kFloat}));
-  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, FindTokenizer(session->file()));
   if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
   if (!a.prompts.empty()) return GenerateAll(a, *session, tokenizer, format);
   const bool shows = format == OutputFormat::kText;
@@ -112,7 +112,7 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   };
   const auto begin = std::chrono::steady_clock::now();
   const double open_seconds = std::chrono::duration<double>(begin - opens).count();
-  WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, *a.prompt, OptionsOf(a), show));
+  WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, *a.prompt, MakeOptions(a), show));
   const double seconds = SecondsSince(begin);
   if (shows) {
     show("");
@@ -121,7 +121,7 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
                  made.prompt_tokens, seconds, EndedInWords(made.ended));
     return OkStatus();
   }
-  Json j = JsonOf(made);
+  Json j = MakeJson(made);
   j["open_seconds"] = open_seconds;
   j["seconds"] = seconds;
   PrintJson(j);

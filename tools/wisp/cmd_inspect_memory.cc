@@ -114,20 +114,20 @@ Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
 
 // Finds the noise for the recipe's epsilon as a run that continues the model does. The bias is kept, so that a
 // histogram is paid for only if it selects rows. Without a goal or records, it fills in nothing.
-Status FillInNoiseOf(const RunSpec& recipe, const Architecture& architecture, TrainingOptions& o) {
+Status FillInRecipeNoise(const RunSpec& recipe, const Architecture& architecture, TrainingOptions& o) {
   if (!IsAdaptive(o.method) || o.privacy.noise_multiplier > 0 || !recipe.goal.epsilon || o.num_records_public == 0)
     return OkStatus();
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe.goal, o.num_records_public));
   if (o.num_steps == 0) {
-    WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(recipe.epochs, o.num_records_public, o.expected_batch));
+    WISP_ASSIGN_OR_RETURN(o.num_steps, EpochsToSteps(recipe.epochs, o.num_records_public, o.expected_batch));
   }
   const bool selects_rows = NamesRows(o.method) && recipe.rows.source == RowSelection::Source::kPrivate;
   return FillInNoise(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0}, o);
 }
 
 // Returns the adapter that training makes from --lora, or that of --adapter, which is trained further.
-Result<std::optional<AdapterSpec>> AdapterOf(const InspectArguments& a, const ModelFile& model,
-                                             std::optional<AdapterSpec> of_recipe) {
+Result<std::optional<AdapterSpec>> ChooseAdapterSpec(const InspectArguments& a, const ModelFile& model,
+                                                     std::optional<AdapterSpec> of_recipe) {
   const std::optional<AdapterSpec>& own = model.architecture().adapter;
   if (own && a.lora)
     return InvalidArgument("--lora makes a new adapter and --adapter trains one further: leave one of the two out");
@@ -174,7 +174,7 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
     if (recipe.architecture.re_attention == ReAttention::kOn) architecture.re_attention = ReAttention::kOn;
   }
   WISP_RETURN_IF_ERROR(OverrideText(a, model, recipe, options));
-  WISP_ASSIGN_OR_RETURN(architecture.adapter, AdapterOf(a, model, recipe.adapter));
+  WISP_ASSIGN_OR_RETURN(architecture.adapter, ChooseAdapterSpec(a, model, recipe.adapter));
   if (a.recompute_blocks) options.recompute_blocks = true;
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
@@ -185,7 +185,7 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
   if (a.noise_multiplier) options.privacy.noise_multiplier = *a.noise_multiplier;
   if (a.num_records_public) options.num_records_public = *a.num_records_public;
   WISP_RETURN_IF_ERROR(CheckGiven(a, options));
-  WISP_RETURN_IF_ERROR(FillInNoiseOf(recipe, architecture, options));
+  WISP_RETURN_IF_ERROR(FillInRecipeNoise(recipe, architecture, options));
   WISP_RETURN_IF_ERROR(CheckAdaptive(a, options));
   std::vector<int32_t> rows;  // only their number matters
   if (NamesRows(options.method)) {
@@ -306,7 +306,7 @@ Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
                            " records; allowed are 1 to ", known);
   }
   WISP_RETURN_IF_ERROR(OverrideClassifier(a, file, recipe.training));
-  WISP_ASSIGN_OR_RETURN(const auto adapter, AdapterOf(a, file, recipe.adapter));
+  WISP_ASSIGN_OR_RETURN(const auto adapter, ChooseAdapterSpec(a, file, recipe.adapter));
   const Architecture architecture = TrainedBeside(file, recipe, adapter);
   WISP_RETURN_IF_ERROR(Validate(architecture));
   if (a.recompute_blocks) recipe.training.recompute_blocks = true;
@@ -316,7 +316,7 @@ Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
   if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.training.expected_batch;
   if (m.records_at_most > 0) j["records_at_most"] = m.records_at_most;
   j.update({{"mode", recipe.training.method == Method::kDpFp ? ToText(recipe.training.dp_fp.mode)
-                                                             : NameOf(recipe.training.method)},
+                                                             : GetName(recipe.training.method)},
             {"recipe", a.recipe},
             {"threads", recipe.training.num_threads},
             {"records", records},

@@ -16,11 +16,11 @@ namespace wisp::tools {
 // Adding is post-processing, so the statements of the adapter's provenance hold for the sum.
 Status Merge(const MergeArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(
-      CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
+      CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile file,
                         ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull, Accept::kAny));
   std::vector<float> room;
-  ModelContents contents = ContentsOf(file, room);
+  ModelContents contents = GetContents(file, room);
   const std::vector<float> merged = MergedWeights(file.architecture(), contents.weights);
   contents.architecture = WithoutAdapter(file.architecture());
   contents.weights = merged;

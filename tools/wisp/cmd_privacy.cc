@@ -28,25 +28,25 @@ Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(v
 std::string Up(double epsilon) { return privacy::EpsilonText(epsilon, 5); }
 
 // The distribution that is mixed in: the uniform one, or any one that has a share of it.
-privacy::PublicMixture MixtureOf(const PrivacyArguments& a) {
+privacy::PublicMixture MakeMixture(const PrivacyArguments& a) {
   if (!a.mixing_floor) return {.support = a.support};
-  return {.min_probability = LeastOfMixture(*a.mixing_floor, a.support)};
+  return {.min_probability = MinMixtureProbability(*a.mixing_floor, a.support)};
 }
 
 Result<privacy::Mechanism> CalibratedSamples(const PrivacyArguments& a) {
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
   const privacy::SampleRequest request{.target = target, .samples = a.steps};
-  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, MixtureOf(a))
+  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, MakeMixture(a))
                                                     : privacy::CalibrateBoundedRange(request));
   return c.mechanism;
 }
 
 // With a support the mechanism is mixing, with contexts it is aggregation, and otherwise it is anchored.
-Result<privacy::Mechanism> SamplesOf(const PrivacyArguments& a, uint64_t samples) {
+Result<privacy::Mechanism> MakeSamples(const PrivacyArguments& a, uint64_t samples) {
   if (a.support > 0 && a.mixing_floor) {
     return privacy::Mechanism::NonUniformResponse(
-        {.min_probability = MixtureOf(a).min_probability, .lambda = a.lambda, .count = samples});
+        {.min_probability = MakeMixture(a).min_probability, .lambda = a.lambda, .count = samples});
   }
   if (a.support > 0)
     return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = samples});
@@ -61,7 +61,7 @@ Result<privacy::Mechanism> MostSamples(const PrivacyArguments& a, const privacy:
   constexpr uint64_t kMost = uint64_t{1} << 30;
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
   const auto fits = [&](uint64_t samples) -> Result<bool> {
-    WISP_ASSIGN_OR_RETURN(const auto mechanism, SamplesOf(a, samples));
+    WISP_ASSIGN_OR_RETURN(const auto mechanism, MakeSamples(a, samples));
     WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(std::span(&mechanism, 1), delta));
     return stated.epsilon <= a.epsilon;
   };
@@ -78,7 +78,7 @@ Result<privacy::Mechanism> MostSamples(const PrivacyArguments& a, const privacy:
     WISP_ASSIGN_OR_RETURN(const bool more, fits(middle));
     (more ? low : high) = middle;
   }
-  return SamplesOf(a, low);
+  return MakeSamples(a, low);
 }
 
 Result<privacy::Mechanism> Samples(const PrivacyArguments& a, const privacy::Delta& delta) {
@@ -91,15 +91,15 @@ Result<privacy::Mechanism> Samples(const PrivacyArguments& a, const privacy::Del
   if (a.calibrate) return CalibratedSamples(a);
   if ((a.support > 0) == (a.clip > 0))
     return InvalidArgument("samples are described by --support and --lambda, or by --clip (and --temperature)");
-  if (a.steps > 0) return SamplesOf(a, a.steps);
+  if (a.steps > 0) return MakeSamples(a, a.steps);
   if (a.epsilon > 0) return MostSamples(a, delta);
   return InvalidArgument("--samples is needed, or --epsilon for the most samples that it pays for");
 }
 
 // Returns the clip of calibrated samples that matches their range; otherwise the clip that was asked for.
-Result<double> ClipOf(const PrivacyArguments& a, const privacy::Mechanism& samples) {
+Result<double> ComputeClip(const PrivacyArguments& a, const privacy::Mechanism& samples) {
   if (!a.calibrate) return a.clip;
-  if (a.contexts == 0) return privacy::ClipOfRange(samples.range() - kAnchoredRangeSlack, a.temperature);
+  if (a.contexts == 0) return privacy::LargestClipForRange(samples.range() - kAnchoredRangeSlack, a.temperature);
   return AggregateClipForRange(samples.range(), {.temperature = a.temperature, .contexts = a.contexts});
 }
 
@@ -115,14 +115,14 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   const bool mixed = samples.word() == "randomised_response";
   double strength = samples.lambda();
   if (!mixed) {
-    WISP_ASSIGN_OR_RETURN(strength, ClipOf(a, samples));
+    WISP_ASSIGN_OR_RETURN(strength, ComputeClip(a, samples));
   }
   const char* mode = mixed ? (a.mixing_floor ? "mixed-with-base" : "mixed") : a.contexts > 0 ? "aggregate" : "anchored";
   if (format == OutputFormat::kJson) {
     Json j = {{"mode", mode}, {mixed ? "lambda" : "clip", strength}};
     if (mixed) j["random_share"] = 1 - strength;
     j.update(Json({{"samples", samples.steps()},
-                   {"pure_per_sample", samples.PureEpsilonOfStep()},
+                   {"pure_per_sample", samples.PureEpsilonPerStep()},
                    {"pure", Figure(pure)},
                    {"pld", Figure(stated.epsilon)},
                    {"rdp", Figure(rdp)},
@@ -136,7 +136,7 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
       "  PLD      epsilon %s   (delta %s; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %s   "
       "(delta %s; an upper bound)\n",
       samples.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(),
-      Up(samples.PureEpsilonOfStep()).c_str(), Up(stated.epsilon).c_str(), at.c_str(),
+      Up(samples.PureEpsilonPerStep()).c_str(), Up(stated.epsilon).c_str(), at.c_str(),
       std::string(privacy::ToText(stated.accountant)).c_str(), Up(rdp).c_str(), at.c_str());
   if (mixed) PrintText("  %.4g %% of the samples are random: the same for every model\n", 100 * (1 - strength));
   return OkStatus();
@@ -198,7 +198,7 @@ Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(const auto delta,
                         privacy::Delta::Create(a.at_delta.value_or(limit ? limit->delta() : a.delta)));
-  WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
+  WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::MakeStatement(ledger, a.ledger, delta));
   statement.created_by = "wisp " + Version();
   for (const std::string& model : a.models) {
     WISP_ASSIGN_OR_RETURN(privacy::StatedModel stated, StateModel(model, ledger));

@@ -64,7 +64,7 @@ Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string
                                "'; the model has no keys, allowed are numbers 0 to ", model.num_items() - 1);
       if (!item)
         return InvalidArgument(option, " names item '", Trimmed(name), "', which the model does not have",
-                               data::WhyNotThatKey(name), NearKeys(model, Trimmed(name)));
+                               data::SuggestMarkedKey(name), NearKeys(model, Trimmed(name)));
       items.push_back(static_cast<int32_t>(*item));
     }
   }
@@ -77,7 +77,7 @@ constexpr char kNeverOffered[] = "no list holds them before a run has trained th
 
 // Items that no run has trained have no information: they are skipped in a history and never listed. This warning says
 // so. `of` says whose items they are; `behind` ends the sentence.
-void SayWhatIsUntrained(const ModelFile& model, std::span<const int32_t> items, const std::string& of,
+void WarnAboutUntrained(const ModelFile& model, std::span<const int32_t> items, const std::string& of,
                         const char* behind) {
   const std::span<const int32_t> untrained = model.untrained();
   std::set<int32_t> found;
@@ -93,28 +93,28 @@ void SayWhatIsUntrained(const ModelFile& model, std::span<const int32_t> items, 
        (model.has_item_keys() ? std::string(model.item_key(item)) : std::to_string(item)) + "': " + behind);
 }
 
-SeenItems SeenOf(const RecommendArguments& a) {
+SeenItems ReadSeen(const RecommendArguments& a) {
   if (a.allow_seen) return SeenItems::kAllow;
   return a.exclude_seen ? SeenItems::kExclude : SeenItems::kAsModel;
 }
 
 // An empty answer is not an error, but it needs a reason.
-void SayWhyEmpty(const RecommendArguments& a, const ModelFile& model, size_t num_items) {
+void ExplainEmpty(const RecommendArguments& a, const ModelFile& model, size_t num_items) {
   if (num_items > 0) return;
   Warn(std::string("nothing is left to recommend: the ") + (a.candidates.empty() ? "catalogue" : "candidates") +
-       (AllowsSeen(SeenOf(a), model.lists())
+       (AllowsSeen(ReadSeen(a), model.lists())
             ? " hold no item"
             : " hold no item outside the history; --allow-seen lets items of the history come back"));
 }
 
-Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
+Result<std::vector<int32_t>> GetHistory(const RecommendArguments& a, const ModelFile& model) {
   const int given = (a.history.empty() ? 0 : 1) + (a.user.empty() ? 0 : 1) + (a.cold_start ? 1 : 0);
   if (given > 1) return InvalidArgument("of --history, --user and --cold-start one is allowed, ", given, " were given");
   if (given == 0) return InvalidArgument("--history, --user with --data, or --cold-start is needed");
   if (a.cold_start) return std::vector<int32_t>();
   if (!a.history.empty()) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--history", a.history));
-    SayWhatIsUntrained(model, items, "--history names", kReadWithout);
+    WarnAboutUntrained(model, items, "--history names", kReadWithout);
     return items;
   }
   if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
@@ -122,7 +122,7 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
   const data::Sequences& s = data.sequences;
   for (size_t u = 0; u < s.num_users(); ++u) {
     if (s.user_keys[u] != a.user) continue;
-    SayWhatIsUntrained(model, s.User(u), a.data.path + ": the user has", kReadWithoutLocally);
+    WarnAboutUntrained(model, s.User(u), a.data.path + ": the user has", kReadWithoutLocally);
     return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
   }
   return InvalidArgument(
@@ -130,9 +130,9 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
       "' with items that the model knows; a person without any gets what is popular with --cold-start");
 }
 
-Result<std::vector<int32_t>> CandidatesOf(const RecommendArguments& a, const ModelFile& model) {
+Result<std::vector<int32_t>> ParseCandidates(const RecommendArguments& a, const ModelFile& model) {
   WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--candidates", a.candidates));
-  SayWhatIsUntrained(model, items, "--candidates names", kNeverOffered);
+  WarnAboutUntrained(model, items, "--candidates names", kNeverOffered);
   return items;
 }
 
@@ -142,10 +142,10 @@ Json ItemJson(const ModelFile& model, size_t item) {
 
 Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat format) {
   const ModelFile& model = session.file();
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a, model));
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, CandidatesOf(a, model));
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, GetHistory(a, model));
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, ParseCandidates(a, model));
   WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> top,
-                        session.Recommend(history, {.count = a.count, .seen = SeenOf(a), .candidates = candidates}));
+                        session.Recommend(history, {.count = a.count, .seen = ReadSeen(a), .candidates = candidates}));
   Json list = Json::array();
   for (size_t i = 0; i < top.size(); ++i) {
     const auto item = static_cast<size_t>(top[i].item);
@@ -156,7 +156,7 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
     list.back()["score"] = top[i].score;
   }
   if (format == OutputFormat::kJson) PrintJson(list);
-  SayWhyEmpty(a, model, top.size());
+  ExplainEmpty(a, model, top.size());
   return OkStatus();
 }
 
@@ -168,17 +168,17 @@ class PrivateCommand {
 
   Status Run(OutputFormat format) {
     const ModelFile& model = session_.file();
-    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a_, model));
-    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, CandidatesOf(a_, model));
-    PrivateRecommendOptions request{.count = a_.count, .seen = SeenOf(a_), .candidates = candidates};
+    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, GetHistory(a_, model));
+    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, ParseCandidates(a_, model));
+    PrivateRecommendOptions request{.count = a_.count, .seen = ReadSeen(a_), .candidates = candidates};
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
-    samples_.SayIfRaised();
+    samples_.WarnIfRaised();
     WISP_RETURN_IF_ERROR(samples_.Begin(recommender.setup()));
     const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
     if (!items.ok()) return samples_.InWords(items.status(), recommender.setup(), options.samples_per_charge);
-    SayWhyEmpty(a_, model, items->size());
+    ExplainEmpty(a_, model, items->size());
     return Print(recommender, *items, format);
   }
 

@@ -20,7 +20,7 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
   } else if (a.population != "public") {
     return InvalidArgument("--population is '", a.population, "', allowed are public and device");
   }
-  const data::Format written = data::FormatOfName(a.out);
+  const data::Format written = data::FormatFromName(a.out);
   const std::string names = a.out + ".items.tsv";
   const NamedFile out{"--out", a.out}, beside{"the file of the items' names", names};
   if (written == data::Format::kSqlite) {

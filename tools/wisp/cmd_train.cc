@@ -43,7 +43,7 @@ class TrainCommand {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
     WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement s,
-                          privacy::StatementOfRun(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
+                          privacy::MakeRunStatement(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
     s.created_by = "wisp " + Version();
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json));
     const std::string text = privacy::ToJson(s);
@@ -79,7 +79,7 @@ class TrainCommand {
       j["records_dropped"] = r.num_dropped + run_.texts().sequences.num_dropped;
     }
     if (const auto& held_out = run_.text_quality()) j["test"] = ToJson(*held_out);
-    j["not_private"] = is_private() ? NotPrivate(j) : AllOf(j);
+    j["not_private"] = is_private() ? NotPrivate(j) : ListFigureNames(j);
     if (format_ == OutputFormat::kJson) {
       PrintJson(j);
       return;
@@ -120,7 +120,7 @@ class TrainCommand {
 }  // namespace
 
 Status Train(const TrainArguments& arguments, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(RunSpec recipe, RecipeOf(arguments));
+  WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadGivenRecipe(arguments));
   WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
   // Outputs that cannot be written are found before anything is spent.
   const TrainArguments& a = arguments;
@@ -131,11 +131,11 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
       statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
   for (const NamedFile& read : {data, texts}) WISP_RETURN_IF_ERROR(CheckApart(ledger, read));
-  WISP_RETURN_IF_ERROR(CheckOutputOf(
+  WISP_RETURN_IF_ERROR(CheckOutputFile(
       FileKind::kModel, out, {recipe_file, data, texts, tokenizer, names, ledger, anchor, statement, checkpoint}));
   WISP_RETURN_IF_ERROR(
-      CheckOutputOf(FileKind::kJson, statement,
-                    {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter, checkpoint}));
+      CheckOutputFile(FileKind::kJson, statement,
+                      {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter, checkpoint}));
   WISP_RETURN_IF_ERROR(
       CheckOutput(checkpoint, {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
@@ -170,11 +170,11 @@ Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadRecipe(a.recipe));
   if (recipe.text)
     return Unsupported(a.recipe, ": it is a recipe of texts, whose model gets a tokenizer: wisp train makes one");
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out},
-                                     {{"--recipe", a.recipe},
-                                      {"--data", a.data.path},
-                                      {"--item-names", a.item_names},
-                                      {"--item-features", a.item_features}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out},
+                                       {{"--recipe", a.recipe},
+                                        {"--data", a.data.path},
+                                        {"--item-names", a.item_names},
+                                        {"--item-features", a.item_features}}));
   ModelContents contents;
   ItemFeatures features;
   if (!a.item_features.empty() && (!a.data.path.empty() || a.num_items > 0))
@@ -195,11 +195,11 @@ Status New(const NewArguments& a, OutputFormat format) {
   }
   WISP_RETURN_IF_ERROR(Validate(recipe.architecture));
   WISP_ASSIGN_OR_RETURN(contents.item_names, ReadItemNames(a.item_names, contents.item_keys));
-  std::vector<float> weights(FlatSize(ParametersOf(recipe.architecture)));
+  std::vector<float> weights(FlatSize(ListParameters(recipe.architecture)));
   auto random = privacy::RandomStream::Reproducible(recipe.training.seed, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(recipe.architecture, recipe.initialisation, random, weights);
   if (!features.keys.empty()) {
-    const std::vector<ParameterSpec> parameters = ParametersOf(recipe.architecture);
+    const std::vector<ParameterSpec> parameters = ListParameters(recipe.architecture);
     std::copy(features.values.begin(), features.values.end(),
               weights.begin() + static_cast<ptrdiff_t>(
                                     parameters[RequireParameter(parameters, ParameterRole::kItemFeatures)].offset));

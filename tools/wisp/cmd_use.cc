@@ -58,19 +58,19 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
                                                             : "none"}};
 }
 
-const char* TypeOf(const ModelFile& m, size_t parameter) {
+const char* GetType(const ModelFile& m, size_t parameter) {
   const StoredTensor& t = m.tensors()[parameter];
-  constexpr const char* kOfBits[] = {"int8", "int4", "f32 panels"};  // indexed by PanelBits
-  if (t.panels.data != nullptr) return kOfBits[static_cast<size_t>(t.panels.bits)];
+  constexpr const char* kPanelBitsNames[] = {"int8", "int4", "f32 panels"};  // indexed by PanelBits
+  if (t.panels.data != nullptr) return kPanelBitsNames[static_cast<size_t>(t.panels.bits)];
   return t.halves != nullptr ? "f16" : "f32";
 }
 
-std::span<const std::byte> BytesOf(const ModelFile& m, size_t parameter) {
-  return BytesOf(m.parameters()[parameter], m.tensors()[parameter]);
+std::span<const std::byte> GetBytes(const ModelFile& m, size_t parameter) {
+  return GetBytes(m.parameters()[parameter], m.tensors()[parameter]);
 }
 
 // Hashes the stored bytes, in the order of the file.
-uint64_t HashOf(const ModelFile& m, size_t parameter) { return Hash64(BytesOf(m, parameter)); }
+uint64_t ComputeHash(const ModelFile& m, size_t parameter) { return Hash64(GetBytes(m, parameter)); }
 
 Json InspectJson(const std::string& path, const ModelFile& m) {
   Json tensors = Json::array(), provenance = Json::array();
@@ -79,9 +79,9 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
     tensors.push_back({{"name", p.name},
                        {"rows", p.rows},
                        {"columns", p.cols},
-                       {"type", TypeOf(m, i)},
-                       {"bytes", BytesOf(m, i).size()},
-                       {"hash", ToHex(HashOf(m, i))}});
+                       {"type", GetType(m, i)},
+                       {"bytes", GetBytes(m, i).size()},
+                       {"hash", ToHex(ComputeHash(m, i))}});
   }
   for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
   return {{"file", path},
@@ -112,7 +112,7 @@ Json ClassifierJson(const ModelFile& model) {
 
 // Describes the tokenizer of a model of texts: its size, and its special tokens.
 Result<Json> TokenizerJson(const ModelFile& model) {
-  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, wisp::TokenizerOf(model));
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, wisp::FindTokenizer(model));
   Json j = {{"tokens", tokenizer.size()}, {"bytes", model.tokenizer().size()}};
   const text::SpecialIds ids = tokenizer.special_ids();
   for (const auto& [name, id] :
@@ -152,8 +152,8 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   PrintText("tensors\n");
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
-    PrintText("  %s %6u x %-6u %s %10zu bytes\n", Padded(OneLine(p.name), 34).c_str(), p.rows, p.cols, TypeOf(model, i),
-              BytesOf(model, i).size());
+    PrintText("  %s %6u x %-6u %s %10zu bytes\n", Padded(OneLine(p.name), 34).c_str(), p.rows, p.cols,
+              GetType(model, i), GetBytes(model, i).size());
   }
   PrintText("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
   for (const ProvenanceEntry& p : model.provenance()) {
@@ -180,12 +180,12 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
                                   : ""));
   }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops,
-                        OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
+                        GetOps(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(a.unit.value_or("user")));
   WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(unit, a.session_gap, a.times_per_second));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {.units = units}, &model));
-  SayIfRepeatsAreMisses(a.data, data.report, model.lists().allow_seen);
+  WarnIfRepeatsAreMisses(a.data, data.report, model.lists().allow_seen);
   const bool by_users = unit == privacy::PrivacyUnit::kUser;
   const std::string record(privacy::ToText(unit));
   const size_t from_end = a.split == "test" ? 1 : 2;
@@ -204,7 +204,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
               {"users_skipped", skipped},
               {"unknown_events", data.report.unknown_events},
               {"unknown_items", data.report.unknown_items}};
-    j["not_private"] = AllOf(j);
+    j["not_private"] = ListFigureNames(j);
     PrintJson(j, kOneLine);
     return OkStatus();
   }

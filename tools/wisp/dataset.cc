@@ -53,7 +53,7 @@ Status CheckLabels(const std::vector<std::string>& public_datasets, std::initial
 std::string StartInWords(const ModelFile* base, const std::string& dataset,
                          const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
-  const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
+  const DecodingNeed need = FindNeed(*base, {.public_datasets = public_datasets});
   std::string alone =
       need.kind == DecodingNeed::Kind::kFree
           ? ""
@@ -95,7 +95,7 @@ static void SetColumns(const DataArguments& a, data::ReadOptions& options) {
   options.table = a.table;
 }
 
-Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& a, const data::Units& units) {
+Result<std::vector<data::Event>> ReadGivenEvents(const DataArguments& a, const data::Units& units) {
   data::ReadOptions options{.units = units};
   SetColumns(a, options);
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
@@ -111,7 +111,7 @@ Result<data::ReadResult> ReadData(const DataArguments& a, data::ReadOptions opti
   return result;
 }
 
-void SayIfRepeatsAreMisses(const DataArguments& a, const data::ReadReport& report, bool allow_seen) {
+void WarnIfRepeatsAreMisses(const DataArguments& a, const data::ReadReport& report, bool allow_seen) {
   if (allow_seen || report.repeats == 0) return;
   std::fprintf(stderr,
                "wisp: %s: %s of an item that the user had before: no list shows these, and they count as misses; "

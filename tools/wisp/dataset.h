@@ -27,8 +27,8 @@ Result<data::ReadResult> ReadData(const DataArguments& arguments, const ReadLimi
 Result<data::ReadResult> ReadData(const DataArguments& arguments, data::ReadOptions options);
 // Warns if people choose again items that they had before while the model's lists may not show these. `allow_seen` is
 // the flag of ModelLists.
-void SayIfRepeatsAreMisses(const DataArguments& arguments, const data::ReadReport& report, bool allow_seen);
-Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& arguments, const data::Units& units);
+void WarnIfRepeatsAreMisses(const DataArguments& arguments, const data::ReadReport& report, bool allow_seen);
+Result<std::vector<data::Event>> ReadGivenEvents(const DataArguments& arguments, const data::Units& units);
 
 std::vector<std::string> ItemKeys(const ModelFile& model);
 

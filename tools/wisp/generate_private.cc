@@ -51,7 +51,7 @@ Result<uint32_t> BaseTop(const std::string& support) {
 }
 
 // A target without a planned number holds for this text alone.
-PrivateSampleArguments SamplesOf(const GenerateArguments& a) {
+PrivateSampleArguments MakeSamples(const GenerateArguments& a) {
   PrivateSampleArguments p = a.priv;
   p.temperature = a.temperature;
   p.top_k = a.top_k;
@@ -63,8 +63,8 @@ PrivateSampleArguments SamplesOf(const GenerateArguments& a) {
   return p;
 }
 
-Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const PrivateSampleArguments& p,
-                                          const Session& session, PrivateSamples& samples) {
+Result<PrivateGeneratorOptions> MakeOptions(const GenerateArguments& a, const PrivateSampleArguments& p,
+                                            const Session& session, PrivateSamples& samples) {
   PrivateGeneratorOptions o{.samples = {.run = "generation"}, .only_text = true};
   if (!p.mode.empty()) {
     WISP_ASSIGN_OR_RETURN(o.samples.mode, Choice<DecodingMode>("--mode", p.mode,
@@ -82,7 +82,7 @@ Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const Priv
 }
 
 // Both warnings are local only, because the number of texts is not public. A refusal would reveal it to others.
-void SayIfFewOrMany(const std::string& path, const std::vector<std::string>& lines, uint32_t contexts) {
+void WarnIfFewOrMany(const std::string& path, const std::vector<std::string>& lines, uint32_t contexts) {
   const auto is_text = [](const std::string& line) { return !IsBlank(line) && text::IsUtf8(line); };
   const auto texts = static_cast<uint64_t>(std::count_if(lines.begin(), lines.end(), is_text));
   if (texts == 0) {
@@ -96,17 +96,17 @@ void SayIfFewOrMany(const std::string& path, const std::vector<std::string>& lin
   }
 }
 
-Json JsonOf(const Generated& made, const Json& cost) {
+Json MakeJson(const Generated& made, const Json& cost) {
   return {{"text", made.text},
           {"tokens", made.tokens},
           {"prompt_tokens", made.prompt_tokens},
-          {"ended", NameOf(made.ended)},
+          {"ended", GetName(made.ended)},
           {"privacy", cost}};
 }
 
 }  // namespace
 
-const char* EndedInWords(Ended ended) { return ended == Ended::kLength ? "--max-tokens" : NameOf(ended); }
+const char* EndedInWords(Ended ended) { return ended == Ended::kLength ? "--max-tokens" : GetName(ended); }
 
 bool IsBlank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
@@ -133,15 +133,15 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, a.stop));
   std::vector<int32_t> tokens;
   WISP_RETURN_IF_ERROR(PromptTokens(tokenizer, *a.prompt, session.architecture().max_length, tokens));
-  const PrivateSampleArguments p = SamplesOf(a);
+  const PrivateSampleArguments p = MakeSamples(a);
   PrivateSamples samples(p, a.model);
-  WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, OptionsOf(a, p, session, samples));
+  WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, MakeOptions(a, p, session, samples));
   PrivateTexts contexts;
   if (a.contexts > 0)
     contexts = {.texts = texts, .before = a.context_before, .after = a.context_after, .public_text = a.public_text};
   WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(session, tokenizer, options, contexts));
   WISP_RETURN_IF_ERROR(samples.Begin(generator.setup()));
-  if (a.contexts > 0) SayIfFewOrMany(a.private_texts, texts, a.contexts);
+  if (a.contexts > 0) WarnIfFewOrMany(a.private_texts, texts, a.contexts);
   const bool shows = format == OutputFormat::kText;
   bool begun = false;
   const auto show = [&](std::string_view more) {
@@ -157,12 +157,12 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   const Result<Generated> made = generator.Generate(*a.prompt, limits, show);
   if (made.ok()) show("");
   if (begun) PrintText("\n");
-  samples.SayIfRaised();
+  samples.WarnIfRaised();
   if (!made.ok()) return samples.PlanInWords(made.status(), generator.setup(), "token");
   WISP_ASSIGN_OR_RETURN(const Json cost, samples.CostJson(generator.setup()));
   samples.WarnIfUnlimited(cost);
   if (!shows) {
-    PrintJson(JsonOf(*made, cost));
+    PrintJson(MakeJson(*made, cost));
     return OkStatus();
   }
   std::fprintf(stderr, "wisp: %s after %zu; ended by: %s\n", Counted(made->tokens.size(), "token").c_str(),

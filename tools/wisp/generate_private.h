@@ -16,7 +16,7 @@ Result<std::vector<std::string>> ReadLines(const std::string& path);
 // Returns true if the line is empty or has only blanks and tabs.
 bool IsBlank(const std::string& line);
 
-// Names the reason why a text ended, in the words of this program's options; JSON uses those of NameOf.
+// Names the reason why a text ended, in the words of this program's options; JSON uses those of GetName.
 const char* EndedInWords(Ended ended);
 
 // Prints the text as it grows, and then its cost. A refused request charges nothing.

@@ -12,7 +12,7 @@ namespace wisp::tools {
 namespace {
 
 template <class Number>
-std::optional<Number> NumberOf(const std::string& text) {
+std::optional<Number> ParseNumber(const std::string& text) {
   Number number{};
   const char* const end = text.data() + text.size();
   std::from_chars_result read;
@@ -31,11 +31,11 @@ bool Set(const Field& field, const std::string& text, RunSpec& spec) {
   if (slot.type == FieldType::kFlag) {
     slot.SetFlag(text == "true");
   } else if (slot.type == FieldType::kWhole) {
-    const auto number = NumberOf<uint64_t>(text);
+    const auto number = ParseNumber<uint64_t>(text);
     if (!number || !in_range(static_cast<double>(*number))) return false;
     slot.SetWhole(*number);
   } else if (slot.type == FieldType::kNumber) {
-    const auto number = NumberOf<double>(text);
+    const auto number = ParseNumber<double>(text);
     if (!number || !in_range(*number)) return false;
     slot.SetNumber(*number);
   } else if (slot.type == FieldType::kChoice) {
@@ -53,15 +53,15 @@ bool IsNumeric(FieldType type) { return type == FieldType::kWhole || type == Fie
 
 // A number out of the field's range. CheckNumbers refuses what is no number.
 bool IsOutside(const Field& field, const std::string& text) {
-  const auto number = NumberOf<double>(text);
+  const auto number = ParseNumber<double>(text);
   return number && std::isfinite(*number) && *number >= 0 && !(*number >= field.low && *number <= field.high);
 }
 
-std::string HelpOf(const Field& field, RunKind kind, const std::string& note) {
+std::string MakeHelp(const Field& field, RunKind kind, const std::string& note) {
   std::string help = field.sentence;
   help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
-  if (IsNumeric(TypeOf(field)) || TypeOf(field) == FieldType::kChoice) help += "; " + Allowed(field);
-  if (TypeOf(field) == FieldType::kFlag) return help + note;
+  if (IsNumeric(GetType(field)) || GetType(field) == FieldType::kChoice) help += "; " + Allowed(field);
+  if (GetType(field) == FieldType::kFlag) return help + note;
   const std::string fallback = DefaultText(field, kind), of_texts = DefaultText(field, RunKind::kTexts);
   const bool has_default = !fallback.empty() && fallback != "0" && fallback != "\"\"";
   help += "; default: the recipe's" + (has_default ? ", or " + fallback : "");
@@ -104,8 +104,8 @@ Status CheckOneGoal(const GivenFields& given) {
 
 CLI::Option* AddField(CLI::App* command, GivenFields& given, const char* path, RunKind kind, const std::string& note) {
   const Field& field = *FindField(path, kind);
-  const FieldType type = TypeOf(field);
-  const std::string help = HelpOf(field, kind, note);
+  const FieldType type = GetType(field);
+  const std::string help = MakeHelp(field, kind, note);
   const std::string name = std::string("--") + field.option;
   const auto give = [to = &given, of = &field](const std::string& text) { to->Give(*of, text); };
   if (type == FieldType::kFlag)

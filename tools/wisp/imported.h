@@ -14,14 +14,14 @@
 
 namespace wisp::tools {
 
-inline std::string DatasetOf(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
+inline std::string GetDataset(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
 
 // Nothing that the file says about itself is believed: weights from outside have no guarantee here, and they do not
 // count as untrained either.
 inline ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
   const char* lost = lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : "";
   return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + lost,
-          .dataset = DatasetOf(a),
+          .dataset = GetDataset(a),
           .date = Today()};
 }
 

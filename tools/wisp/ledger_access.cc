@@ -12,7 +12,7 @@
 #include "runtime/train/run/records.h"
 
 namespace wisp::tools {
-void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
+void WarnIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
   const auto read = ledger.Limit();
   if (!before || !read.ok() || !*read) return;
   const std::optional<privacy::EpsilonDelta>& now = *read;
@@ -35,7 +35,7 @@ struct Spent {
 };
 
 // Returns the charges at the limit's delta if there is a limit, else at `delta`; nothing without a guarantee.
-std::optional<Spent> SpentOf(const privacy::Ledger& ledger, double delta) {
+std::optional<Spent> ComputeSpent(const privacy::Ledger& ledger, double delta) {
   const auto limit = ledger.Limit();
   const bool limited = limit.ok() && *limit;
   const auto at = privacy::Delta::Create(limited ? (*limit)->delta() : delta);
@@ -48,7 +48,7 @@ std::optional<Spent> SpentOf(const privacy::Ledger& ledger, double delta) {
 }  // namespace
 
 std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
-  const std::optional<Spent> spent = SpentOf(ledger, delta);
+  const std::optional<Spent> spent = ComputeSpent(ledger, delta);
   if (!spent) return "";
   return "epsilon " + privacy::EpsilonText(spent->epsilon, 6) +
          (spent->limit ? " of " + privacy::DoubleText(spent->limit->epsilon()) : "") + " at delta " +
@@ -57,7 +57,7 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
 }
 
 nlohmann::ordered_json SpentAsJson(const privacy::Ledger& ledger, double delta) {
-  const std::optional<Spent> spent = SpentOf(ledger, delta);
+  const std::optional<Spent> spent = ComputeSpent(ledger, delta);
   if (!spent) return nullptr;
   nlohmann::ordered_json j = {{"epsilon", spent->epsilon}, {"delta", spent->delta.value()}};
   j["limit"] = spent->limit ? nlohmann::ordered_json(spent->limit->epsilon()) : nlohmann::ordered_json();
@@ -65,7 +65,7 @@ nlohmann::ordered_json SpentAsJson(const privacy::Ledger& ledger, double delta) 
   return j;
 }
 
-void SayIfUnlimited(const privacy::Ledger& ledger, double delta) {
+void ReportIfUnlimited(const privacy::Ledger& ledger, double delta) {
   const auto limit = ledger.Limit();
   const auto entries = ledger.Entries();
   if (!limit.ok() || *limit || !entries.ok() || entries->empty()) return;
@@ -80,7 +80,7 @@ void SayIfUnlimited(const privacy::Ledger& ledger, double delta) {
       spent.c_str(), ledger.path().c_str());
 }
 
-void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal) {
+void WarnIfAboveTarget(const JobResult& run, const PrivacyGoal& goal) {
   // Calibration finds an epsilon to within 1e-6 of its target.
   if (run.resumed_from == 0 || !run.epsilon || !goal.epsilon || *run.epsilon <= *goal.epsilon + 1e-6) return;
   std::fprintf(stderr,
@@ -97,33 +97,33 @@ Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double
   return std::optional(limit);
 }
 
-Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a, const std::string& ledger) {
+Result<std::shared_ptr<privacy::LedgerAnchor>> OpenAnchor(const AnchorArguments& a, const std::string& ledger) {
   if (a.file.empty()) return std::shared_ptr<privacy::LedgerAnchor>();
   WISP_RETURN_IF_ERROR(CheckOutput({"--anchor", a.file}, {{"--ledger", ledger}}));
   return privacy::FileAnchor(a.file);
 }
 
-privacy::RecordSpec::Source SourceOf(const DataArguments& data) {
+privacy::RecordSpec::Source GetSource(const DataArguments& data) {
   return {.user_column = data.user_column,
           .item_column = data.item_column,
           .time_column = data.time_column,
           .table = data.table};
 }
 
-Result<privacy::RecordSpec> RecordOf(const RunSpec& recipe, const DataArguments& data) {
+Result<privacy::RecordSpec> MakeRecordSpec(const RunSpec& recipe, const DataArguments& data) {
   if (recipe.text) return privacy::RecordSpec::OfTexts(recipe.unit, data::ToText(recipe.text->unit));
-  return RecordOfEvents({.unit = recipe.unit,
-                         .session_gap = recipe.session_gap,
-                         .times_per_second = recipe.times_per_second,
-                         .source = SourceOf(data)});
+  return MakeEventRecord({.unit = recipe.unit,
+                          .session_gap = recipe.session_gap,
+                          .times_per_second = recipe.times_per_second,
+                          .source = GetSource(data)});
 }
 
-Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, const privacy::RecordSpec& record,
-                               bool unit_chosen) {
+Result<LedgerToTrain> OpenRunLedger(const std::string& path, const AnchorArguments& a,
+                                    const privacy::RecordSpec& record, bool unit_chosen) {
   LedgerToTrain ledger{
       .path = path, .anchor = nullptr, .begin_anchor = a.begin, .record = record, .unit_chosen = unit_chosen};
   if (path.empty()) return ledger;
-  WISP_ASSIGN_OR_RETURN(ledger.anchor, AnchorOf(a, path));
+  WISP_ASSIGN_OR_RETURN(ledger.anchor, OpenAnchor(a, path));
   return ledger;
 }
 

@@ -89,7 +89,7 @@ std::string Missing(const CLI::App* command, const std::string& told) {
   }
   if (told != "A subcommand is required") return told;
   return "a command is needed; " +
-         CommandsOf(WholeName(command), command->get_subcommands([](const CLI::App*) { return true; }));
+         ListCommands(WholeName(command), command->get_subcommands([](const CLI::App*) { return true; }));
 }
 
 // Returns the words that follow everything that the command takes, in the order of the command line.

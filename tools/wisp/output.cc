@@ -126,7 +126,7 @@ namespace {
 // reveal how many records took part.
 constexpr const char* kExact[] = {"records",       "records_dropped", "gradient_norm", "clipped",          "seconds",
                                   "planned_bytes", "validation",      "test",          "evaluation_events"};
-constexpr const char* kOfLocalEvaluation[] = {"verdict", "evidence", "threshold", "serves", "changed"};
+constexpr const char* kLocalEvaluationFields[] = {"verdict", "evidence", "threshold", "serves", "changed"};
 
 }  // namespace
 
@@ -137,7 +137,7 @@ std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Evalu
   };
   std::for_each(std::begin(kExact), std::end(kExact), add);
   if (evaluated == Evaluated::kLocally)
-    std::for_each(std::begin(kOfLocalEvaluation), std::end(kOfLocalEvaluation), add);
+    std::for_each(std::begin(kLocalEvaluationFields), std::end(kLocalEvaluationFields), add);
   return names;
 }
 
@@ -149,7 +149,7 @@ std::string NotPrivateInWords(const nlohmann::ordered_json& figures) {
   return words;
 }
 
-std::vector<std::string> AllOf(const nlohmann::ordered_json& figures) {
+std::vector<std::string> ListFigureNames(const nlohmann::ordered_json& figures) {
   std::vector<std::string> names;
   for (const auto& [name, value] : figures.items()) names.push_back(name);
   return names;
@@ -174,14 +174,14 @@ void AddGradients(const SeenBySteps& seen, nlohmann::ordered_json& figures) {
   figures["clipped"] = static_cast<double>(seen.num_clipped) / static_cast<double>(seen.num_gradients);
 }
 
-void SayIfAllWarmup(const TrainingJob& job) {
+void WarnIfAllWarmup(const TrainingJob& job) {
   const TrainingOptions& o = job.training;
   const bool is_private = IsPrivate(o);
   // The records of a private run are not counted: it is refused without a public number.
   const size_t counted = job.sequences != nullptr ? job.sequences->num_users() : job.records.size();
   const bool declared = is_private || (o.sampling == Sampling::kPoisson && o.num_records_public > 0);
   const double records = declared ? o.num_records_public : static_cast<double>(counted);
-  const Result<uint64_t> of_epochs = StepsOfEpochs(job.epochs, records, o.expected_batch);
+  const Result<uint64_t> of_epochs = EpochsToSteps(job.epochs, records, o.expected_batch);
   const uint64_t steps = o.num_steps > 0 || !of_epochs.ok() ? o.num_steps : *of_epochs;
   if (o.method == Method::kDpFp || steps == 0 || o.optimizer.warmup_steps < steps) return;
   std::fprintf(stderr,
@@ -191,7 +191,7 @@ void SayIfAllWarmup(const TrainingJob& job) {
                privacy::ShortText(o.optimizer.learning_rate).c_str(), is_private ? "" : " (local only)");
 }
 
-void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
+void WarnIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
   if (num_records_public != 1) return;
   std::fprintf(stderr,
                "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model "
@@ -200,7 +200,7 @@ void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
                std::string(privacy::ToText(unit)).c_str());
 }
 
-void SayIfOtherNumber(uint64_t texts, uint64_t num_records_public) {
+void WarnIfOtherNumber(uint64_t texts, uint64_t num_records_public) {
   if (texts <= 2 * num_records_public && 2 * texts >= num_records_public) return;
   std::fprintf(stderr, "wisp: %s read, %llu %s declared (--num-records-public) (local only)\n",
                (Counted(texts, "text") + (texts == 1 ? " was" : " were")).c_str(),

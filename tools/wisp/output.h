@@ -81,7 +81,7 @@ std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Evalu
 // Returns the sentence for people on figures that JSON lists under the key not_private.
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
 // Returns every name, for figures computed from data or weights that nothing protects.
-std::vector<std::string> AllOf(const nlohmann::ordered_json& figures);
+std::vector<std::string> ListFigureNames(const nlohmann::ordered_json& figures);
 // The line below such figures, for people.
 inline constexpr char kLocalOnly[] = "local only: computed from the data, not private, for this device's owner";
 
@@ -101,14 +101,14 @@ std::string ShellWord(const std::string& text);
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter);
 
 // Warns on standard error, before anything is spent, if a run ends before its learning rate has risen fully.
-void SayIfAllWarmup(const TrainingJob& job);
+void WarnIfAllWarmup(const TrainingJob& job);
 
 // Warns on standard error how little a run on one record is worth. Says nothing if there may be more records.
-void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit);
+void WarnIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit);
 
 // Says on standard error if a private run read more than twice, or less than half, of the declared number of texts. The
 // number is counted on the data.
-void SayIfOtherNumber(uint64_t texts, uint64_t num_records_public);
+void WarnIfOtherNumber(uint64_t texts, uint64_t num_records_public);
 
 }  // namespace wisp::tools
 

@@ -13,7 +13,7 @@ namespace wisp::tools {
 
 // Returns the cells of a terminal that the text takes: one for a character, none for a combining accent, two for a wide
 // East Asian character or a picture. A byte that is not UTF-8 takes one.
-size_t CellsOf(std::string_view text);
+size_t CountCells(std::string_view text);
 
 // Appends blanks up to `cells` cells; longer texts stay unchanged.
 std::string Padded(std::string text, size_t cells);

@@ -17,7 +17,7 @@ constexpr double kWeakLambda = 0.5, kWeakClip = 0.5;
 
 bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode == DecodingMode::kNonUniform; }
 
-const char* NameOf(DecodingMode mode) {
+const char* GetName(DecodingMode mode) {
   switch (mode) {
     case DecodingMode::kUniform:
       return "mixed";
@@ -41,7 +41,7 @@ Status PrivateSamples::CheckMode(DecodingMode mode, bool of_texts) const {
     return InvalidArgument(
         "--base does not go with --private-texts: there the mode is aggregate, and the public context is the base");
   if (of_texts != (mode == DecodingMode::kAggregate))
-    return InvalidArgument("--mode is ", NameOf(mode), of_texts ? ", but with" : ", which needs",
+    return InvalidArgument("--mode is ", GetName(mode), of_texts ? ", but with" : ", which needs",
                            " --private-texts and --contexts", of_texts ? " the mode is aggregate" : "");
   if (mode == DecodingMode::kBaseAnchored && p_.base.empty())
     return InvalidArgument("--mode anchored needs --base, the public model as it was shipped");
@@ -58,14 +58,14 @@ Status PrivateSamples::CheckStrength(const PrivateSampleOptions& o) const {
   const bool clips = mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate;
   WISP_RETURN_IF_ERROR(CheckMode(mode, o.contexts > 0));
   if (p_.clip && !clips)
-    return InvalidArgument("--clip is of the mode anchored, which needs --base; the mode here is ", NameOf(mode),
+    return InvalidArgument("--clip is of the mode anchored, which needs --base; the mode here is ", GetName(mode),
                            ", which has --lambda");
   if (p_.lambda && clips)
-    return InvalidArgument("--lambda is of the mode mixed; the mode here is ", NameOf(mode), ", which has --clip",
+    return InvalidArgument("--lambda is of the mode mixed; the mode here is ", GetName(mode), ", which has --clip",
                            mode == DecodingMode::kBaseAnchored ? ", as --base is given, unless --mode is mixed" : "");
   if (clips && (p_.top_k != 0 || p_.top_p != 1)) {
     return PrivacyRefused("--top-k and --top-p are of the mode mixed: truncation by private scores voids the mode ",
-                          NameOf(mode), "; --support base:K is allowed");
+                          GetName(mode), "; --support base:K is allowed");
   }
   if (p_.lambda.has_value() + p_.clip.has_value() + p_.epsilon_per_sample.has_value() +
           p_.planned_samples.has_value() ==
@@ -73,7 +73,7 @@ Status PrivateSamples::CheckStrength(const PrivateSampleOptions& o) const {
     return OkStatus();
   const bool only_limits = p_.budget && !p_.lambda && !p_.clip && !p_.epsilon_per_sample && !p_.planned_samples;
   return InvalidArgument("samples from this model are charged: exactly one of ", clips ? "--clip" : "--lambda",
-                         " (mode ", NameOf(mode),
+                         " (mode ", GetName(mode),
                          "), --epsilon-per-sample and --epsilon (for --planned-samples together, at --delta) ",
                          "is needed", only_limits ? "; --budget limits the ledger alone" : "");
 }
@@ -89,7 +89,7 @@ Result<uint64_t> PrivateSamples::SamplesLeft(const SamplingSetup& setup, uint64_
       limit);
 }
 
-Result<uint64_t> PrivateSamples::ChargedOf(const privacy::Mechanism& planned) const {
+Result<uint64_t> PrivateSamples::CountCharged(const privacy::Mechanism& planned) const {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger_->Entries());
   uint64_t charged = 0;
   for (const privacy::LedgerEntry& entry : entries)
@@ -97,8 +97,8 @@ Result<uint64_t> PrivateSamples::ChargedOf(const privacy::Mechanism& planned) co
   return charged;
 }
 
-Result<uint64_t> PrivateSamples::LeftOf(const privacy::Mechanism& planned) const {
-  WISP_ASSIGN_OR_RETURN(const uint64_t charged, ChargedOf(planned));
+Result<uint64_t> PrivateSamples::ComputeLeft(const privacy::Mechanism& planned) const {
+  WISP_ASSIGN_OR_RETURN(const uint64_t charged, CountCharged(planned));
   if (charged >= planned.steps()) return 0;
   return ledger_->StepsThatFit(
       planned.steps() - charged, [&](uint64_t samples) -> Result<std::vector<privacy::ChargeRequest>> {
@@ -138,7 +138,7 @@ Status PrivateSamples::WarnOfOtherPlan(const SamplingSetup& setup) const {
   if (plans.empty() || entries.empty() || plans.back().mechanisms.size() != 1) return OkStatus();
   const privacy::Mechanism planned = plans.back().mechanisms.front().mechanism;
   if (!planned.is_sample() || planned.DiffersInStepsOnly(one)) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const uint64_t left, LeftOf(planned));
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, ComputeLeft(planned));
   if (left == 0) return OkStatus();
   const std::string planned_samples = std::to_string(planned.steps());
   Warn("warning: the ledger " + p_.ledger + " was begun with a plan of " + Counted(planned.steps(), "sample") +
@@ -169,8 +169,8 @@ Status PrivateSamples::Begin(const SamplingSetup& setup) {
   return p_.planned_samples && !p_.planned_of_one ? WarnOfPlan(setup) : WarnOfOtherPlan(setup);
 }
 
-void PrivateSamples::SayIfRaised() const {
-  if (ledger_) tools::SayIfRaised(*ledger_, before_);
+void PrivateSamples::WarnIfRaised() const {
+  if (ledger_) tools::WarnIfRaised(*ledger_, before_);
 }
 
 Status PrivateSamples::InWords(const Status& refused, const SamplingSetup& setup, uint64_t samples) const {
@@ -183,7 +183,7 @@ Status PrivateSamples::InWords(const Status& refused, const SamplingSetup& setup
   WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
   WISP_ASSIGN_OR_RETURN(const uint64_t left, SamplesLeft(setup, samples));
   return PrivacyRefused("the budget does not allow ", samples, " samples: one costs epsilon ",
-                        privacy::EpsilonText(EpsilonOf(setup.cost)), " at delta 0, spent on this data is epsilon ",
+                        privacy::EpsilonText(ComputeEpsilon(setup.cost)), " at delta 0, spent on this data is epsilon ",
                         privacy::EpsilonText(spent), ", the limit is epsilon ", privacy::DoubleText(limit->epsilon()),
                         " at delta ", privacy::DoubleText(limit->delta()), "; ",
                         (left == 0 ? "no more sample" : std::to_string(left) + " more would"),
@@ -195,7 +195,7 @@ Status PrivateSamples::PlanInWords(const Status& refused, const SamplingSetup& s
   const bool has_plan = is_charged && p_.planned_samples && !p_.planned_of_one;
   if (!has_plan || refused.code() != StatusCode::kPrivacyRefused) return refused;
   WISP_ASSIGN_OR_RETURN(const auto planned_samples, ToMechanism(setup.cost, *p_.planned_samples, ledger_->adjacency()));
-  WISP_ASSIGN_OR_RETURN(const uint64_t charged, ChargedOf(planned_samples));
+  WISP_ASSIGN_OR_RETURN(const uint64_t charged, CountCharged(planned_samples));
   WISP_ASSIGN_OR_RETURN(const uint64_t left, SamplesLeft(setup, 1));
   if (charged < *p_.planned_samples || left > 0) return refused;
   return PrivacyRefused("all ", *p_.planned_samples, " planned ", thing, "s are used up and charged to ", p_.ledger,
@@ -238,8 +238,8 @@ Status PrivateSamples::OpenLedger(const DecodingNeed& need, bool of_texts, bool 
   }
   if (dataset.empty()) dataset = p_.dataset;
   WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
-  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(p_.anchor, p_.ledger));
-  const privacy::RecordSpec record = RecordOfSamples(unit, of_texts);
+  WISP_ASSIGN_OR_RETURN(const auto anchor, OpenAnchor(p_.anchor, p_.ledger));
+  const privacy::RecordSpec record = MakeSampleRecord(unit, of_texts);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(p_.ledger, {.dataset = dataset,
                                                           .record = record,
@@ -276,7 +276,7 @@ Status PrivateSamples::Read(const Session& session, PrivateSampleOptions& o) {
   if (p_.budget && !p_.delta) return InvalidArgument("--budget needs --delta");
   WISP_ASSIGN_OR_RETURN(o.new_limit, NewLimit(p_.budget, p_.delta.value_or(0)));
   WISP_RETURN_IF_ERROR(CheckLabels(p_.public_datasets, {&session.file(), base_ ? &base_->file() : nullptr}));
-  DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
+  DecodingNeed need = FindNeed(session.file(), MakePolicy(o));
   if (o.contexts > 0) need = {.reason = "private texts are in the prompt"};  // the ledger protects the texts
   WISP_RETURN_IF_ERROR(OpenLedger(need, o.contexts > 0, !session.file().tokenizer().empty()));
   if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
@@ -293,11 +293,11 @@ Result<Json> PrivateSamples::CostJson(const SamplingSetup& setup) const {
   Json j = {{"free", free}, {"because", setup.reason}};
   if (free) return j;
   const bool mixed = Mixes(setup.mode);
-  j["mode"] = NameOf(setup.mode);
+  j["mode"] = GetName(setup.mode);
   j[mixed ? "lambda" : "clip"] = mixed ? setup.lambda : setup.clip;
   if (mixed) j["random_share"] = 1 - setup.lambda;
   j["temperature"] = p_.temperature;
-  j["pure_epsilon_per_sample"] = EpsilonOf(setup.cost);
+  j["pure_epsilon_per_sample"] = ComputeEpsilon(setup.cost);
   j["samples_charged"] = setup.sampler.samples_charged();
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
   j["limit"] = limit ? Json({{"epsilon", limit->epsilon()}, {"delta", limit->delta()}}) : Json();
@@ -308,7 +308,7 @@ Result<Json> PrivateSamples::CostJson(const SamplingSetup& setup) const {
   if (!p_.planned_samples || p_.planned_of_one) return j;
   j["planned_samples"] = *p_.planned_samples;
   WISP_ASSIGN_OR_RETURN(const auto planned_samples, ToMechanism(setup.cost, *p_.planned_samples, ledger_->adjacency()));
-  WISP_ASSIGN_OR_RETURN(j["planned_left"], LeftOf(planned_samples));
+  WISP_ASSIGN_OR_RETURN(j["planned_left"], ComputeLeft(planned_samples));
   return j;
 }
 

@@ -46,7 +46,7 @@ class PrivateSamples {
   // another one.
   Status Begin(const SamplingSetup& setup);
   // Call it after a new limit is written.
-  void SayIfRaised() const;
+  void WarnIfRaised() const;
   // Rewrites a refusal of the ledger for people. Any other error stays unchanged.
   Status InWords(const Status& refused, const SamplingSetup& setup, uint64_t samples) const;
   // Rewrites the refusal of a text when the planned number is used up, so that it names that number and not the budget.
@@ -67,9 +67,9 @@ class PrivateSamples {
   // Returns how many more samples the limit that is about to be set allows; at most `most`.
   Result<uint64_t> SamplesLeft(const SamplingSetup& setup, uint64_t most) const;
   // Returns the number of samples that are charged already, each at the cost of a planned one.
-  Result<uint64_t> ChargedOf(const privacy::Mechanism& planned) const;
+  Result<uint64_t> CountCharged(const privacy::Mechanism& planned) const;
   // Returns how many of the `planned` samples are not charged yet and fit under the limit.
-  Result<uint64_t> LeftOf(const privacy::Mechanism& planned) const;
+  Result<uint64_t> ComputeLeft(const privacy::Mechanism& planned) const;
   static void WarnIfWeak(const SamplingSetup& setup);
   Status WarnOfOneText(const SamplingSetup& setup) const;
   Status WarnOfDeployment(const SamplingSetup& setup) const;

@@ -55,7 +55,7 @@ int ExitCode(const Status& status) {
 
 // A process that starts the program for its own use, as Python's package does, gives its id in WISP_ENDS_WITH. When
 // that process ends, the program is asked to stop: nobody waits for its results, so it must not spend more budget.
-void EndWithStarter() {
+void ExitWithStarter() {
 #ifdef __linux__
   const char* starter = std::getenv("WISP_ENDS_WITH");
   if (starter == nullptr) return;
@@ -104,7 +104,7 @@ int ProgramCommands::Run(int argc, char** argv) {
 }
 
 int RunProgram(std::unique_ptr<ProgramCommands> (*make)(), int argc, char** argv) {
-  EndWithStarter();
+  ExitWithStarter();
   std::string name = "wisp";
   try {
     const std::unique_ptr<ProgramCommands> commands = make();

@@ -31,7 +31,7 @@ bool BeginsWithMadeUpUser(std::string_view text) {
   return text.starts_with('u') && digits >= 5 && (behind == ' ' || behind == ',' || behind == '\t');
 }
 
-Kind KindOf(FileKind kind) {
+Kind GetKind(FileKind kind) {
   using Text = std::string_view;
   switch (kind) {
     case FileKind::kModel:
@@ -57,7 +57,7 @@ Kind KindOf(FileKind kind) {
 
 // The first bytes of the file at the path. Empty for a pipe or a terminal, from which reading would consume data, and
 // for a file that cannot be read: there the write decides.
-std::string BeginningOf(const std::string& path) {
+std::string ReadBeginning(const std::string& path) {
   struct stat there;
   if (path.empty() || stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return "";
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -73,16 +73,16 @@ std::string BeginningOf(const std::string& path) {
 }  // namespace
 
 Status CheckReplaces(FileKind kind, const NamedFile& output) {
-  const std::string beginning = BeginningOf(output.path);
+  const std::string beginning = ReadBeginning(output.path);
   if (beginning.empty()) return OkStatus();
-  const Kind wanted = KindOf(kind);
+  const Kind wanted = GetKind(kind);
   if (wanted.begins(beginning)) return OkStatus();
   return InvalidArgument(output.name, " is ", output.path, ", a file that is there and is not ", wanted.name,
                          ": it will not be replaced; name another file");
 }
 
 Status CheckReplacesNothing(const NamedFile& output) {
-  if (BeginningOf(output.path).empty()) return OkStatus();
+  if (ReadBeginning(output.path).empty()) return OkStatus();
   return InvalidArgument(output.name, " is ", output.path,
                          ", a file that is there, and nothing says whose events it holds: it will not be replaced; "
                          "name another file");
@@ -91,10 +91,10 @@ Status CheckReplacesNothing(const NamedFile& output) {
 Status CheckReplacesMadeUp(const NamedFile& events, const NamedFile& names) {
   WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kMadeUpEvents, events));
   WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kItemNames, names));
-  return BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus();
+  return ReadBeginning(names.path).empty() ? CheckReplacesNothing(events) : OkStatus();
 }
 
-Status CheckOutputOf(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others) {
+Status CheckOutputFile(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others) {
   WISP_RETURN_IF_ERROR(CheckOutput(output, others));
   return CheckReplaces(kind, output);
 }

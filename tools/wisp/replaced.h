@@ -1,7 +1,7 @@
 // Checks of the files that commands write. An existing file is only replaced by one of its own kind: a mistyped name
 // could point to anything.
 //
-//   WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}}));
+//   WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}}));
 #ifndef WISP_TOOLS_WISP_REPLACED_H_
 #define WISP_TOOLS_WISP_REPLACED_H_
 
@@ -34,7 +34,7 @@ Status CheckReplacesNothing(const NamedFile& output);
 Status CheckReplacesMadeUp(const NamedFile& events, const NamedFile& names);
 
 // Runs CheckReplaces and CheckOutput (runtime/core/file.h): all checks of an output file before the work starts.
-Status CheckOutputOf(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others);
+Status CheckOutputFile(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others);
 
 }  // namespace wisp::tools
 

@@ -77,15 +77,15 @@ Result<std::vector<ResultLine>> ReadResultLines(const std::string& path) {
 }
 
 Status CheckAppendable(const std::string& path) {
-  WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
-  const FolderLock lock(FolderOf(path));
+  WISP_RETURN_IF_ERROR(MakeFolder(GetFolder(path)));
+  const FolderLock lock(GetFolder(path));
   WISP_RETURN_IF_ERROR(lock.status());
   return FileReplacement::Begin(path).status();  // and is dropped again
 }
 
 Status AppendResultLine(const std::string& path, const ResultLine& line) {
-  WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
-  const FolderLock lock(FolderOf(path));
+  WISP_RETURN_IF_ERROR(MakeFolder(GetFolder(path)));
+  const FolderLock lock(GetFolder(path));
   WISP_RETURN_IF_ERROR(lock.status());
   WISP_ASSIGN_OR_RETURN(std::string text, ReadText(path));
   WISP_RETURN_IF_ERROR(Parse(path, text).status());

@@ -126,7 +126,7 @@ Status PrivacyCheck(const PrivacyArguments& a, OutputFormat format) {
   const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(kept.delta));
-  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
+  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::MakeStatement(ledger, a.ledger, delta));
   const uint64_t charges = *statement.num_charges;
   if (kept.num_charges > charges)
     return PrivacyRefused(a.statement, ": it was made of ", kept.num_charges, " charges, and the ledger has ", charges,

@@ -14,8 +14,9 @@
 
 namespace wisp::tools {
 
-Result<TextQuality> QualityOf(const ModelView& graph, const ParameterSource& weights, const text::Tokenizer& tokenizer,
-                              std::span<const Record> records, Workers& workers) {
+Result<TextQuality> MeasureQuality(const ModelView& graph, const ParameterSource& weights,
+                                   const text::Tokenizer& tokenizer, std::span<const Record> records,
+                                   Workers& workers) {
   const LanguageQuality q = EvaluateLanguage(graph, weights, records, workers);
   TextQuality quality{.loss = q.Loss(), .num_texts = records.size(), .num_tokens = q.num_tokens};
   std::vector<int32_t> tokens;
@@ -57,7 +58,7 @@ Status EvaluateTexts(const EvaluateArguments& a, OutputFormat format) {
   const Architecture& architecture = model.architecture();
   if (architecture.attend != Attend::kCausal)
     return Unsupported(a.model, ": its positions see those behind them; texts are foretold by a decoder");
-  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(model));
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, FindTokenizer(model));
   const uint32_t max_length = a.max_length.value_or(architecture.max_length);
   if (max_length == 0 || max_length > architecture.max_length)
     return InvalidArgument("--max-length is ", max_length, ", allowed are 1 to ", architecture.max_length,
@@ -69,14 +70,14 @@ Status EvaluateTexts(const EvaluateArguments& a, OutputFormat format) {
       MakeModelView(architecture, kernels::BestOps(),
                     {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, weights)});
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  WISP_ASSIGN_OR_RETURN(const TextQuality quality, QualityOf(*graph, weights, tokenizer, texts.records, workers));
+  WISP_ASSIGN_OR_RETURN(const TextQuality quality, MeasureQuality(*graph, weights, tokenizer, texts.records, workers));
   if (format == OutputFormat::kText) {
     PrintText("%s\n%s\n", InWords(quality).c_str(), kLocalOnly);
     return OkStatus();
   }
   Json j = ToJson(quality);
   j["texts_cut"] = texts.sequences.num_cut;
-  j["not_private"] = AllOf(j);
+  j["not_private"] = ListFigureNames(j);
   PrintJson(j, kOneLine);
   return OkStatus();
 }

@@ -19,8 +19,8 @@ struct TextQuality {
 };
 
 // Measures a graph for inference, on records of its tokenizer.
-Result<TextQuality> QualityOf(const ModelView& graph, const ParameterSource& weights, const text::Tokenizer& tokenizer,
-                              std::span<const Record> records, Workers& workers);
+Result<TextQuality> MeasureQuality(const ModelView& graph, const ParameterSource& weights,
+                                   const text::Tokenizer& tokenizer, std::span<const Record> records, Workers& workers);
 
 // Writes "loss", "perplexity", "perplexity_per_byte", "bits_per_byte", "texts", "tokens" and "bytes".
 nlohmann::ordered_json ToJson(const TextQuality& quality);

@@ -38,7 +38,7 @@ Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokeniz
   TextRecords out;
   WISP_ASSIGN_OR_RETURN(out.sequences, data::EncodeTexts(texts, tokenise, options.private_run));
   SayLeftOut(out.sequences);
-  const std::vector<Record> all = RecordsOf(out.sequences);
+  const std::vector<Record> all = ViewRecords(out.sequences);
   for (size_t i = 0; i < all.size(); ++i) {
     const bool is_held_out = data::IsHeldOut(texts.texts[out.sequences.text[i]], options.hold_out_share);
     (is_held_out ? out.held_out : out.records).push_back(all[i]);
@@ -51,12 +51,12 @@ Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokeniz
 Result<std::vector<std::byte>> TokenizerNamed(const std::string& name) {
   if (name == "bytes") return convert::ByteTokenizerImage();
   convert::TokenizerReport report;
-  WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, convert::TokenizerImageOfFolder(name, &report));
+  WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, convert::ReadTokenizerImage(name, &report));
   for (const std::string& note : report.notes) Warn(note);
   return image;
 }
 
-void SayIfChunks(const privacy::RecordSpec& record) {
+void WarnIfChunks(const privacy::RecordSpec& record) {
   if (!record.is_chunk()) return;
   std::fprintf(stderr,
                "wisp: one record is %s: that protects no person, as whoever wrote the text is in many chunks of it\n",

@@ -38,7 +38,7 @@ Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokeniz
 Result<std::vector<std::byte>> TokenizerNamed(const std::string& name);
 
 // Warns on standard error that a chunk of a long text does not stand for a person.
-void SayIfChunks(const privacy::RecordSpec& record);
+void WarnIfChunks(const privacy::RecordSpec& record);
 
 }  // namespace wisp::tools
 

@@ -8,23 +8,23 @@
 
 namespace wisp::tools {
 
-data::LetterCase LettersOf(Tokenizer tokenizer) {
+data::LetterCase GetLetterCase(Tokenizer tokenizer) {
   return tokenizer == Tokenizer::kWhitespaceLower ? data::LetterCase::kLower : data::LetterCase::kKeep;
 }
-Tokenizer TokenizerOf(data::LetterCase letters) {
+Tokenizer FindTokenizer(data::LetterCase letters) {
   return letters == data::LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace;
 }
 
 Result<TextTokens> TextTokens::Of(const ModelFile& file) {
   if (!file.tokenizer().empty()) {
-    WISP_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, wisp::TokenizerOf(file));
+    WISP_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, wisp::FindTokenizer(file));
     return TextTokens(std::move(tokenizer));
   }
   const Tokenizer words = file.is_classifier() ? file.classifier().tokenizer : Tokenizer::kNone;
   if (words == Tokenizer::kNone)
     return Unsupported(file.name(), ": it brings no tokenizer: texts cannot be given to it");
   WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(file.name(), ItemKeys(file)));
-  return TextTokens(std::move(vocabulary), LettersOf(words));
+  return TextTokens(std::move(vocabulary), GetLetterCase(words));
 }
 
 std::string GivenTexts::Where(const std::string& input, size_t i) const {
@@ -46,7 +46,8 @@ Result<GivenTexts> TextsGiven(const std::vector<std::string>& texts, const std::
   return given;
 }
 
-Result<uint32_t> TextTokens::MostOf(const std::optional<uint32_t>& max_length, const Architecture& architecture) const {
+Result<uint32_t> TextTokens::ChooseMaxTokens(const std::optional<uint32_t>& max_length,
+                                             const Architecture& architecture) const {
   if (!max_length) return architecture.max_length;
   WISP_RETURN_IF_ERROR(CheckRoom("--max-length", *max_length, architecture.max_length));
   return *max_length;

@@ -16,8 +16,8 @@
 
 namespace wisp::tools {
 
-data::LetterCase LettersOf(Tokenizer tokenizer);
-Tokenizer TokenizerOf(data::LetterCase letters);
+data::LetterCase GetLetterCase(Tokenizer tokenizer);
+Tokenizer FindTokenizer(data::LetterCase letters);
 
 // The texts of --text, or each line of the file of --input that is not blank.
 struct GivenTexts {
@@ -37,7 +37,7 @@ class TextTokens {
 
   // Returns the most tokens of a text: --max-length, else as many as the model reads. Returns kInvalidArgument like
   // CheckRoom.
-  Result<uint32_t> MostOf(const std::optional<uint32_t>& max_length, const Architecture& architecture) const;
+  Result<uint32_t> ChooseMaxTokens(const std::optional<uint32_t>& max_length, const Architecture& architecture) const;
 
   // Checks that texts of at most `max_length` tokens can hold at least one of their own, beside those that stand around
   // every text. kInvalidArgument names `what`.

@@ -44,7 +44,7 @@ std::string Said(const nlohmann::ordered_json::const_iterator& found, const nloh
 
 // A recipe describes the model that it makes. With --model there is one already, and its own architecture is trained.
 // So this says which values of the recipe are ignored.
-void SayIfOther(const RunSpec& recipe, const Architecture& base) {
+void WarnIfOtherArchitecture(const RunSpec& recipe, const Architecture& base) {
   const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
   std::string others;
   for (const std::string& key : recipe.names_architecture) {
@@ -82,7 +82,7 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   return InvalidArgument("--method is '", method, "', allowed are ", kAllowedMethods);
 }
 
-Result<RunSpec> RecipeOf(const TrainArguments& a) {
+Result<RunSpec> ReadGivenRecipe(const TrainArguments& a) {
   if (!a.recipe.empty()) {
     WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadRecipe(a.recipe));
     if (!recipe.text && !a.texts.empty()) recipe.text = TextSpec();
@@ -153,7 +153,7 @@ Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
         "adafest or adafest+, or leave it out");
   }
   if (!a.given.Has("training.sparse.rows") || NamesRows(method)) return OkStatus();
-  return InvalidArgument("--rows is given, but the method is ", NameOf(method),
+  return InvalidArgument("--rows is given, but the method is ", GetName(method),
                          ", which selects none: choose --method fest or adafest+, or leave it out");
 }
 
@@ -180,10 +180,10 @@ Result<JobResult> TrainingRun::Run() {
                                                               .allow_seen = recipe_.allow_seen,
                                                               .description = Description(),
                                                               .written = written});
-  if (is_private()) SayIfRaised(ledger(), limit_before_);
+  if (is_private()) WarnIfRaised(ledger(), limit_before_);
   if (!result.ok()) return result;
-  SayIfAboveTarget(*result, recipe_.goal);
-  if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
+  WarnIfAboveTarget(*result, recipe_.goal);
+  if (is_private()) ReportIfUnlimited(ledger(), recipe_.goal.delta);
   WISP_RETURN_IF_ERROR(Measure(*result));
   return result;
 }
@@ -214,12 +214,12 @@ Status TrainingRun::Read() {
 Status TrainingRun::ReadEvents() {
   // Data are read before the ledger is opened, so that a run without records spends nothing.
   WISP_RETURN_IF_ERROR(Begin());
-  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_->events()));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, MakeUnits(record_->events()));
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
-  SayIfRepeatsAreMisses(a_.data, data_.report,
-                        recipe_.allow_seen.value_or(base_.has_value() && base_->lists().allow_seen));
+  WarnIfRepeatsAreMisses(a_.data, data_.report,
+                         recipe_.allow_seen.value_or(base_.has_value() && base_->lists().allow_seen));
   return OkStatus();
 }
 
@@ -232,7 +232,7 @@ Status TrainingRun::ReadTexts() {
     WISP_ASSIGN_OR_RETURN(tokenizer_, TokenizerNamed(a_.tokenizer.empty() ? recipe_.text->tokenizer : a_.tokenizer));
   }
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
-                        base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
+                        base_ ? FindTokenizer(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
   recipe_.architecture.num_items = static_cast<uint32_t>(tokenizer.size());  // for fresh weights
   const uint32_t most = (base_ ? base_->architecture() : recipe_.architecture).max_length;
   if (recipe_.text->max_length > most)
@@ -240,7 +240,7 @@ Status TrainingRun::ReadTexts() {
                            ", allowed are 1 to ", most, ", the positions of the model");
   WISP_RETURN_IF_ERROR(Begin());
   if (recipe_.text->max_length == 0) recipe_.text->max_length = most;
-  SayIfChunks(*record_);
+  WarnIfChunks(*record_);
   WISP_ASSIGN_OR_RETURN(texts_, ReadTextRecords(DataPath(), tokenizer,
                                                 {.unit = recipe_.text->unit,
                                                  .max_length = recipe_.text->max_length,
@@ -265,7 +265,7 @@ Status TrainingRun::CheckDecoder() const {
 Status TrainingRun::ChooseModel() {
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
-    SayIfOther(recipe_, base_->architecture());
+    WarnIfOtherArchitecture(recipe_, base_->architecture());
     recipe_.architecture = base_->architecture();
     if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
     WISP_RETURN_IF_ERROR(ChooseAdapter());
@@ -289,14 +289,15 @@ Status TrainingRun::ChooseModel() {
 Status TrainingRun::Measure(const JobResult& result) {
   if (texts_.held_out.empty()) return OkStatus();
   const std::vector<StoredTensor> tensors =
-      TensorsOf(ParametersOf(recipe_.architecture), base_of_run_, result.weights.data());
+      LocateTensors(ListParameters(recipe_.architecture), base_of_run_, result.weights.data());
   const kernels::Device host(kernels::BestOps());
-  const auto graph = MakeModelView(recipe_.architecture, host, InferenceOf(host, recipe_.architecture, tensors));
+  const auto graph =
+      MakeModelView(recipe_.architecture, host, MakeInferenceOptions(host, recipe_.architecture, tensors));
   Workers workers(a_.threads == 0 ? DefaultThreads() : a_.threads);
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
-                        base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
+                        base_ ? FindTokenizer(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
   WISP_ASSIGN_OR_RETURN(text_quality_,
-                        QualityOf(*graph, ParameterSource(tensors), tokenizer, texts_.held_out, workers));
+                        MeasureQuality(*graph, ParameterSource(tensors), tokenizer, texts_.held_out, workers));
   return OkStatus();
 }
 
@@ -351,7 +352,7 @@ std::string TrainingRun::Description() const {
 }
 
 Status TrainingRun::Begin() {
-  WISP_ASSIGN_OR_RETURN(record_, RecordOf(recipe_, a_.data));
+  WISP_ASSIGN_OR_RETURN(record_, MakeRecordSpec(recipe_, a_.data));
   FineTuneStart start{.base = base(),
                       .base_path = a_.model,
                       .adapter_path = a_.adapter,
@@ -360,7 +361,7 @@ Status TrainingRun::Begin() {
                       .run = Name() + " " + Timestamp(),
                       .tuning = recipe_.uncharged_tuning};
   if (is_private()) {
-    WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, *record_, recipe_.unit_chosen));
+    WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(a_.ledger, a_.anchor, *record_, recipe_.unit_chosen));
   }
   WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
   if (!is_private()) return OkStatus();
@@ -390,7 +391,7 @@ Status TrainingRun::ChooseRows(TrainingJob& job) {
         "public or from "
         "privately released counts; set rows_from to private to pay for a selection");
   }
-  const auto parameters = ParametersOf(base_->architecture());
+  const auto parameters = ListParameters(base_->architecture());
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].role == ParameterRole::kOutputBias)
       job.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
@@ -399,7 +400,7 @@ Status TrainingRun::ChooseRows(TrainingJob& job) {
 }
 
 Result<TrainingJob> TrainingRun::MakeJob() {
-  TrainingJob job = JobOf(recipe_);
+  TrainingJob job = MakeTrainingJob(recipe_);
   if (is_text()) {
     job.records = texts_.records;
   } else {
@@ -415,10 +416,10 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   }
   job.checkpoint_path = a_.checkpoint;
   job.checkpoint_every = a_.checkpoint_every.value_or(0);
-  SayIfAllWarmup(job);
+  WarnIfAllWarmup(job);
   if (!is_private()) return job;
   job.planned_runs = a_.planned_runs.value_or(1);
-  SayIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
+  WarnIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
   WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of an existing model is kept.

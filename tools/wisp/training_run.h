@@ -26,7 +26,7 @@
 namespace wisp::tools {
 
 // Reads the recipe that the arguments name; without one, returns TextDefaults for texts.
-Result<RunSpec> RecipeOf(const TrainArguments& arguments);
+Result<RunSpec> ReadGivenRecipe(const TrainArguments& arguments);
 
 // Refuses options that do not concern the method or contradict each other, rather than ignoring them.
 Status CheckOptions(const TrainArguments& arguments, const RunSpec& recipe);

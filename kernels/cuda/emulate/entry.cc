@@ -16,7 +16,7 @@ const char* Open() {
   return PlayIntegrated(std::getenv("WISP_TEST_INTEGRATED") != nullptr);
 }
 
-DeviceFacts FactsOfEmulator() {
+DeviceFacts GetEmulatorFacts() {
   DeviceFacts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};
   std::snprintf(facts.name, sizeof facts.name, "emulator");
   facts.shares_memory = IsIntegrated();
@@ -31,7 +31,7 @@ extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelMod
   using namespace wisp::kernels;
   static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
                                            .open = cuda::emulate::Open,
-                                           .facts = cuda::emulate::FactsOfEmulator,
+                                           .facts = cuda::emulate::GetEmulatorFacts,
                                            .limit = cuda::emulate::LimitMemory,
                                            .ops = cuda::Ops,
                                            .memory = cuda::DeviceMemory,

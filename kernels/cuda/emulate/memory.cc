@@ -73,7 +73,7 @@ void* Allocate(void*, size_t size) {
   // The system zeroes the pages.
   void* first = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (first == MAP_FAILED) throw std::bad_alloc();
-  if (pages.kind == MemoryKind::kManaged) LeaveOutOfDumps(first, whole);
+  if (pages.kind == MemoryKind::kManaged) ExcludeFromDumps(first, whole);
   pages.bytes[first] = whole;
   pages.total += size;
   return static_cast<std::byte*>(first) + whole - (size + kAlignment - 1) / kAlignment * kAlignment;

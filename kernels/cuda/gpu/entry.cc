@@ -6,7 +6,7 @@ extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelMod
   using namespace wisp::kernels;
   static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
                                            .open = cuda::OpenGpu,
-                                           .facts = cuda::FactsOfGpu,
+                                           .facts = cuda::GetGpuFacts,
                                            .limit = cuda::LimitMemory,
                                            .ops = cuda::Ops,
                                            .memory = cuda::DeviceMemory,

@@ -41,7 +41,7 @@ cudaError_t Try() {
 
 const char* Refuse(const char* what, cudaError_t error) {
   static char sentence[512];
-  Forgive(error);
+  ClearIfFailed(error);
   std::snprintf(sentence, sizeof sentence, "%s (CUDA: %s)", what, cudaGetErrorString(error));
   return sentence;
 }
@@ -58,7 +58,7 @@ const char* OpenOnce() {
   cudaDeviceProp properties = {};
   if (error == cudaSuccess) error = cudaGetDeviceProperties(&properties, 0);
   if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
-  if (const char* why = ChooseMemoryOfGpu(properties)) return why;
+  if (const char* why = ChooseGpuMemory(properties)) return why;
   error = cudaStreamCreateWithFlags(&TheGpu().stream, cudaStreamNonBlocking);
   if (error == cudaSuccess) error = OpenMemory();
   if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
@@ -73,13 +73,13 @@ const char* OpenGpu() {
   return why;
 }
 
-DeviceFacts FactsOfGpu() {
+DeviceFacts GetGpuFacts() {
   DeviceFacts facts;
   cudaDeviceProp properties;
-  if (!Forgive(cudaGetDeviceProperties(&properties, 0))) return facts;
+  if (!ClearIfFailed(cudaGetDeviceProperties(&properties, 0))) return facts;
   std::snprintf(facts.name, sizeof facts.name, "%s", properties.name);
   size_t free = 0, total = 0;
-  if (Forgive(cudaMemGetInfo(&free, &total))) {
+  if (ClearIfFailed(cudaMemGetInfo(&free, &total))) {
     facts.free_bytes = free;
     facts.total_bytes = total;
   }
@@ -103,7 +103,7 @@ void Note(cudaError_t error) {
   if (error != cudaSuccess) TheGpu().first_error.compare_exchange_strong(none, error);
 }
 
-bool Forgive(cudaError_t error) {
+bool ClearIfFailed(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return error == cudaSuccess;
 }
@@ -112,9 +112,9 @@ unsigned BlocksAtOnce(const void* kernel, unsigned threads) {
   (void)Stream();  // selects the device for this thread
   int together = 0, processors = 0, of_one = 0;
   const bool known =
-      Forgive(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, 0)) &&
-      Forgive(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0)) &&
-      Forgive(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, static_cast<int>(threads), 0));
+      ClearIfFailed(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, 0)) &&
+      ClearIfFailed(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0)) &&
+      ClearIfFailed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, static_cast<int>(threads), 0));
   if (!known || together == 0 || of_one <= 0) return 0;
   // One block for each processor: a second would make every barrier slower, and the models are small.
   return static_cast<unsigned>(processors);

@@ -15,13 +15,13 @@ namespace wisp::kernels::cuda {
 // Opens the first device that the driver lists (CUDA_VISIBLE_DEVICES selects). Returns null, or a message that says why
 // that failed. Call it before anything else in this folder; once is enough.
 const char* OpenGpu();
-DeviceFacts FactsOfGpu();
+DeviceFacts GetGpuFacts();
 
 // In memory.cc: limits all memory from DeviceMemory(). 0: no limit.
 void LimitMemory(uint64_t bytes);
 // Call it before other functions of memory.cc: chooses the kind of memory for all allocations (memory_kinds.h). Returns
 // null, or a message.
-const char* ChooseMemoryOfGpu(const cudaDeviceProp& properties);
+const char* ChooseGpuMemory(const cudaDeviceProp& properties);
 bool IsManaged();
 cudaError_t OpenMemory();
 // Waits until the stream has run and staged data has arrived.
@@ -47,7 +47,7 @@ unsigned BlocksAtOnce(const void* kernel, unsigned threads);
 
 // True if the call succeeded. A failure here spoils nothing, so it is cleared; otherwise the next launch would report
 // it.
-bool Forgive(cudaError_t error);
+bool ClearIfFailed(cudaError_t error);
 
 }  // namespace wisp::kernels::cuda
 

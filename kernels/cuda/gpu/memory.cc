@@ -54,7 +54,7 @@ bool Take(size_t bytes) {
 cudaError_t AllocateManaged(void** memory, size_t bytes) {
   const cudaError_t error = cudaMallocManaged(memory, bytes);
   if (error != cudaSuccess) return error;
-  LeaveOutOfDumps(*memory, bytes);
+  ExcludeFromDumps(*memory, bytes);
   if (g_choice.of_stream) Note(cudaStreamAttachMemAsync(Stream(), *memory, 0, cudaMemAttachSingle));
   return cudaSuccess;
 }
@@ -64,7 +64,7 @@ void* Allocate(void*, size_t bytes) {
   if (!Take(bytes)) throw std::bad_alloc();
   void* memory = nullptr;
   const size_t at_least = std::max<size_t>(bytes, 1);
-  if (!Forgive(IsManaged() ? AllocateManaged(&memory, at_least) : cudaMalloc(&memory, at_least))) {
+  if (!ClearIfFailed(IsManaged() ? AllocateManaged(&memory, at_least) : cudaMalloc(&memory, at_least))) {
     g_allocated -= bytes;
     throw std::bad_alloc();
   }
@@ -130,13 +130,13 @@ struct PageRange {
 const void* ShareWithGpu(void*, const void* host, size_t bytes) {
   (void)Stream();  // selects the device for this thread
   int knows_read_only = 0;
-  (void)Forgive(cudaDeviceGetAttribute(&knows_read_only, cudaDevAttrHostRegisterReadOnlySupported, 0));
+  (void)ClearIfFailed(cudaDeviceGetAttribute(&knows_read_only, cudaDevAttrHostRegisterReadOnlySupported, 0));
   const PageRange range(host, bytes);
   const unsigned flags = cudaHostRegisterMapped | (knows_read_only != 0 ? cudaHostRegisterReadOnly : 0u);
-  if (!Forgive(cudaHostRegister(range.begin, range.size, flags))) return nullptr;
+  if (!ClearIfFailed(cudaHostRegister(range.begin, range.size, flags))) return nullptr;
   void* there = nullptr;
-  if (Forgive(cudaHostGetDevicePointer(&there, range.begin, 0))) return static_cast<char*>(there) + range.offset;
-  (void)Forgive(cudaHostUnregister(range.begin));
+  if (ClearIfFailed(cudaHostGetDevicePointer(&there, range.begin, 0))) return static_cast<char*>(there) + range.offset;
+  (void)ClearIfFailed(cudaHostUnregister(range.begin));
   return nullptr;
 }
 
@@ -144,7 +144,7 @@ const void* ShareWithGpu(void*, const void* host, size_t bytes) {
 void UnshareWithGpu(void*, const void* host, size_t bytes) {
   FlushProgram();
   Note(cudaStreamSynchronize(Stream()));
-  (void)Forgive(cudaHostUnregister(PageRange(host, bytes).begin));
+  (void)ClearIfFailed(cudaHostUnregister(PageRange(host, bytes).begin));
 }
 
 bool WaitForAll(void*) {
@@ -168,7 +168,7 @@ void WaitForStaged() {
   staging.Arrive();
 }
 
-const char* ChooseMemoryOfGpu(const cudaDeviceProp& properties) {
+const char* ChooseGpuMemory(const cudaDeviceProp& properties) {
   g_choice = ChooseMemory({.integrated = properties.integrated != 0,
                            .managed = properties.managedMemory != 0,
                            .concurrent = properties.concurrentManagedAccess != 0},
@@ -189,20 +189,20 @@ size_t AllocatedBytes() { return g_allocated; }
 
 void* AllocateShared(size_t bytes) {
   void* memory = nullptr;
-  return Forgive(cudaMallocManaged(&memory, bytes)) ? memory : nullptr;
+  return ClearIfFailed(cudaMallocManaged(&memory, bytes)) ? memory : nullptr;
 }
 
 double* Results(size_t count) {
   static thread_local Pinned pinned;
   if (count <= pinned.count) return pinned.numbers;
   (void)Stream();
-  (void)Forgive(cudaFreeHost(pinned.numbers));
+  (void)ClearIfFailed(cudaFreeHost(pinned.numbers));
   pinned.numbers = nullptr;
   pinned.count = 0;
   void* numbers = nullptr;
   const cudaError_t error = cudaHostAlloc(&numbers, count * sizeof(double), cudaHostAllocMapped);
   Note(error);  // the caller cannot continue without it
-  if (!Forgive(error)) return nullptr;
+  if (!ClearIfFailed(error)) return nullptr;
   pinned.numbers = static_cast<double*>(numbers);
   pinned.count = count;
   return pinned.numbers;

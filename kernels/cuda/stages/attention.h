@@ -27,7 +27,7 @@ __device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* 
   for (unsigned first = 0; first < width; first += kWarp) {
     const unsigned column = first + Lane();
     __syncthreads();  // all have read the previous tile
-    for (unsigned r = WarpOfBlock(); r < kWarp; r += kWarps) {
+    for (unsigned r = WarpInBlock(); r < kWarp; r += kWarps) {
       const float value = r < count && column < width ? rows[r * ld + column] : 0.0f;
       tile[r * kPitch + Lane()] = kSquared == Squared::kRows ? value * value : value;
     }
@@ -35,7 +35,7 @@ __device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* 
     numbers[threadIdx.x] = kSquared == Squared::kMine ? own * own : own;
     __syncthreads();
     for (unsigned c = 0; c < kWarp; ++c) {
-      sum = fmaf(numbers[WarpOfBlock() * kWarp + c], tile[Lane() * kPitch + c], sum);
+      sum = fmaf(numbers[WarpInBlock() * kWarp + c], tile[Lane() * kPitch + c], sum);
     }
   }
   return sum;
@@ -53,7 +53,7 @@ struct Columns {
     numbers[threadIdx.x] = factor;
     __syncwarp();
     for (unsigned l = 0; l < count; ++l) {
-      const float f = numbers[WarpOfBlock() * kWarp + l];
+      const float f = numbers[WarpInBlock() * kWarp + l];
       WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
         const unsigned column = first + i * kWarp + Lane();
         if (column < width) of[i] = fmaf(f, rows[l * ld + column], of[i]);
@@ -75,7 +75,8 @@ struct Logit {
   bool held;  // at its lower limit, where it has no gradient
 };
 template <class Args>
-__device__ inline Logit LogitOf(const Args& a, unsigned head, size_t query, size_t key, float product, float variance) {
+__device__ inline Logit ComputeLogit(const Args& a, unsigned head, size_t query, size_t key, float product,
+                                     float variance) {
   bool held = false;
   if (a.key_variance != nullptr) {
     product -= 0.5f * a.scale * variance;
@@ -114,7 +115,7 @@ struct Share {
 };
 // `part` counts the parts of all heads.
 template <unsigned kChunks, class Args>
-__device__ inline Share ShareOf(const Args& a, unsigned part) {
+__device__ inline Share ComputeShare(const Args& a, unsigned part) {
   const auto width = static_cast<unsigned>(a.head_width);
   const unsigned parts = (width + kChunks * kWarp - 1) / (kChunks * kWarp);
   const unsigned head = part / parts;
@@ -134,12 +135,12 @@ __device__ inline Numbers& TheNumbers() {
 // ---- Forward: a warp for each query. --------------------------------------------------------------------------------
 // Block `x` of the queries of one record, for part `part` of its heads.
 template <unsigned kChunks, bool kVariances>
-__device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, unsigned x, unsigned part) {
+__device__ inline void AttendBlockQueries(const AttentionForwardArgs<>& a, unsigned x, unsigned part) {
   Tile& tile = TheTile();
   Numbers& numbers = TheNumbers();
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, part);
-  const size_t query = size_t{x} * kWarps + WarpOfBlock();
+  const Share share = ComputeShare<kChunks>(a, part);
+  const size_t query = size_t{x} * kWarps + WarpInBlock();
   const bool real = query < a.num_queries;
   const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
   const size_t last_query = size_t{x} * kWarps + kWarps - 1;
@@ -159,7 +160,7 @@ __device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, uns
       lowering = MultiplyRows<Squared::kMine>(tile, numbers, variances, a.ldvariance, count, q, width);
     }
     const bool attends = Attends(a, query, key);
-    const float logit = attends ? LogitOf(a, share.head, query, key, product, lowering).value : -INFINITY;
+    const float logit = attends ? ComputeLogit(a, share.head, query, key, product, lowering).value : -INFINITY;
     const float before = largest;
     largest = WarpMax(before < logit ? logit : before);
     const float shrink = before == largest ? 1.0f : expf(before - largest);
@@ -202,7 +203,7 @@ struct AttendStage {
                                      : kChunks == 4 ? StageKind::kAttention4
                                                     : StageKind::kAttention8;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    AttendQueriesOfBlock<kChunks, false>(a.attention, block.index % a.blocks_x, block.index / a.blocks_x);
+    AttendBlockQueries<kChunks, false>(a.attention, block.index % a.blocks_x, block.index / a.blocks_x);
   }
 };
 

@@ -17,7 +17,7 @@ struct CopyInStage {
   static constexpr StageKind kKind = StageKind::kCopyIn;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     const auto* from = reinterpret_cast<const uint32_t*>(&a + 1);
-    for (size_t i = ThreadOf(block); i < a.words; i += ThreadsOf(block)) a.to[i] = from[i];
+    for (size_t i = GetThread(block); i < a.words; i += CountThreads(block)) a.to[i] = from[i];
   }
 };
 
@@ -32,7 +32,7 @@ struct CopyOutStage {
   using Args = CopyOutArgs;
   static constexpr StageKind kKind = StageKind::kCopyOut;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < a.words; i += ThreadsOf(block)) a.to[i] = a.from[i];
+    for (size_t i = GetThread(block); i < a.words; i += CountThreads(block)) a.to[i] = a.from[i];
   }
 };
 

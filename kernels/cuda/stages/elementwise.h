@@ -31,7 +31,7 @@ struct ActivationStage {
   using Args = ActivationForwardArgs<>;
   static constexpr StageKind kKind = StageKind::kActivation;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < a.n; i += ThreadsOf(block)) a.y[i] = Activated(a.x[i], a.kind);
+    for (size_t i = GetThread(block); i < a.n; i += CountThreads(block)) a.y[i] = Activated(a.x[i], a.kind);
   }
 };
 
@@ -39,7 +39,7 @@ struct GatedActivationStage {
   using Args = GatedActivationForwardArgs<>;
   static constexpr StageKind kKind = StageKind::kGatedActivation;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t at = ThreadOf(block); at < a.rows * a.n; at += ThreadsOf(block)) {
+    for (size_t at = GetThread(block); at < a.rows * a.n; at += CountThreads(block)) {
       const size_t r = at / a.n, i = at % a.n;
       a.y_RF[r * a.ldy + i] = Activated(a.gate_RF[r * a.ldgate + i], a.kind) * a.up_RF[r * a.ldup + i];
     }
@@ -50,7 +50,7 @@ struct MapStage {
   using Args = MapArgs<>;
   static constexpr StageKind kKind = StageKind::kMap;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < a.n; i += ThreadsOf(block)) {
+    for (size_t i = GetThread(block); i < a.n; i += CountThreads(block)) {
       a.y[i] = a.function == Function::kTanh ? tanhf(a.x[i]) : __fmul_rn(a.x[i], a.x[i]);
     }
   }
@@ -60,7 +60,7 @@ struct ScaleStage {
   using Args = ScaleArgs<>;
   static constexpr StageKind kKind = StageKind::kScale;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < a.n; i += ThreadsOf(block)) {
+    for (size_t i = GetThread(block); i < a.n; i += CountThreads(block)) {
       Put(a.y[i], __fmul_rn(a.a, a.x[i]), a.store);
     }
   }

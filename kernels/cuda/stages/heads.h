@@ -19,7 +19,7 @@ __device__ inline double ClipScale(const float* x, size_t n, double bound) {
   return bound < norm ? bound / norm : 1;
 }
 
-__device__ inline float MeanOfColumn(const float* x, size_t rows, size_t d) {
+__device__ inline float ColumnMean(const float* x, size_t rows, size_t d) {
   float sum = 0;
   for (size_t r = 0; r < rows; ++r) sum = __fadd_rn(sum, x[r * d]);
   return rows > 0 ? __fmul_rn(sum, 1.0f / static_cast<float>(rows)) : 0.0f;
@@ -36,7 +36,7 @@ struct MeanRowsStage {
   using Args = MeanRowsStageArgs;
   static constexpr StageKind kKind = StageKind::kMeanRows;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < a.d; i += ThreadsOf(block)) a.y_D[i] = MeanOfColumn(a.x_RD + i, a.rows, a.d);
+    for (size_t i = GetThread(block); i < a.d; i += CountThreads(block)) a.y_D[i] = ColumnMean(a.x_RD + i, a.rows, a.d);
   }
 };
 
@@ -44,7 +44,7 @@ struct ClipRowsStage {
   using Args = ClipRowsArgs<>;
   static constexpr StageKind kKind = StageKind::kClipRows;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t r = ThreadOf(block) / kWarp; r < a.rows; r += ThreadsOf(block) / kWarp) {
+    for (size_t r = GetThread(block) / kWarp; r < a.rows; r += CountThreads(block) / kWarp) {
       const double scale = ClipScale(a.x_RD + r * a.d, a.d, a.bound);
       for (size_t i = r * a.d + Lane(); i < (r + 1) * a.d; i += kWarp) {
         const float y = static_cast<float>(scale * static_cast<double>(a.x_RD[i]));

@@ -11,7 +11,7 @@ struct LayerNormStage {
   static constexpr StageKind kKind = StageKind::kLayerNorm;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     const float inverse = 1.0f / static_cast<float>(a.d);
-    for (size_t r = ThreadOf(block) / kWarp; r < a.rows; r += ThreadsOf(block) / kWarp) {
+    for (size_t r = GetThread(block) / kWarp; r < a.rows; r += CountThreads(block) / kWarp) {
       const float* x = a.x_RD + r * a.d;
       float sum = 0, squares = 0;
       for (size_t i = Lane(); i < a.d; i += kWarp) sum += x[i];
@@ -33,7 +33,7 @@ struct RmsNormStage {
   using Args = RmsNormForwardArgs<>;
   static constexpr StageKind kKind = StageKind::kRmsNorm;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t r = ThreadOf(block) / kWarp; r < a.rows; r += ThreadsOf(block) / kWarp) {
+    for (size_t r = GetThread(block) / kWarp; r < a.rows; r += CountThreads(block) / kWarp) {
       const float* x = a.x_RD + r * a.d;
       float squares = 0;
       for (size_t i = Lane(); i < a.d; i += kWarp) squares += x[i] * x[i];

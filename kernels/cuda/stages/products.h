@@ -120,7 +120,7 @@ struct FewRowsStage {
   using Args = Product;
   static constexpr StageKind kKind = StageKind::kProductFewRows;
   static __device__ void Run(const Args& p, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < size_t{p.m} * p.n; i += ThreadsOf(block)) {
+    for (size_t i = GetThread(block); i < size_t{p.m} * p.n; i += CountThreads(block)) {
       MultiplyElement<Along::kInner>(p, static_cast<unsigned>(i / p.n), static_cast<unsigned>(i % p.n));
     }
   }
@@ -138,7 +138,7 @@ struct TilesStage {
 // ---- Rows times weights that are packed in separate tiles. ----------------------------------------------------------
 
 // The product for the packed tile that holds column n.
-__device__ inline Product ProductOfTile(const ScoreTilesArgs<>& a, size_t n) {
+__device__ inline Product MakeTileProduct(const ScoreTilesArgs<>& a, size_t n) {
   const size_t tile = n / a.tile, first = tile * a.tile, count = a.n - first < a.tile ? a.n - first : a.tile;
   return {.a = a.x_RK,
           .b = a.packed + tile * a.tile_stride,
@@ -159,9 +159,9 @@ struct ScoreFewRowsStage {
   using Args = ScoreTilesArgs<>;
   static constexpr StageKind kKind = StageKind::kScoreFewRows;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t i = ThreadOf(block); i < a.rows * a.n; i += ThreadsOf(block)) {
+    for (size_t i = GetThread(block); i < a.rows * a.n; i += CountThreads(block)) {
       const size_t n = i % a.n;
-      MultiplyElement<Along::kInner>(ProductOfTile(a, n), static_cast<unsigned>(i / a.n),
+      MultiplyElement<Along::kInner>(MakeTileProduct(a, n), static_cast<unsigned>(i / a.n),
                                      static_cast<unsigned>(n % a.tile));
     }
   }

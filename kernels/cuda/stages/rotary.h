@@ -25,7 +25,7 @@ struct RotaryStage {
   static constexpr StageKind kKind = StageKind::kRotary;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     const size_t of_row = a.heads * (a.rotated / 2);
-    for (size_t i = ThreadOf(block); i < a.rows * of_row; i += ThreadsOf(block)) {
+    for (size_t i = GetThread(block); i < a.rows * of_row; i += CountThreads(block)) {
       const size_t r = i / of_row;
       RotatePair(a, a.x_RD + r * a.ldx, a.first_position + r, i % of_row);
     }

@@ -11,7 +11,7 @@ struct EmbedStage {
   using Args = EmbedForwardArgs<>;
   static constexpr StageKind kKind = StageKind::kEmbed;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t at = ThreadOf(block); at < a.rows * a.d; at += ThreadsOf(block)) {
+    for (size_t at = GetThread(block); at < a.rows * a.d; at += CountThreads(block)) {
       const size_t t = at / a.d, i = at % a.d;
       const int32_t id = a.ids_T[t];
       float y = 0;
@@ -29,15 +29,15 @@ struct EmbedHalfStage {
   using Args = EmbedHalfArgs;
   static constexpr StageKind kKind = StageKind::kEmbedHalf;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t at = ThreadOf(block); at < a.rows * a.d; at += ThreadsOf(block)) {
+    for (size_t at = GetThread(block); at < a.rows * a.d; at += CountThreads(block)) {
       const size_t t = at / a.d, i = at % a.d;
       const int32_t id = a.ids_T[t];
       float y = 0;
       if (id >= 0) {
         const size_t from = static_cast<size_t>(id) * a.d + i;
-        y = __fmul_rn(a.scale, a.half_table_MD != nullptr ? FloatOf(a.half_table_MD[from]) : a.table_MD[from]);
+        y = __fmul_rn(a.scale, a.half_table_MD != nullptr ? AsFloat(a.half_table_MD[from]) : a.table_MD[from]);
         if (a.half_positions_TD != nullptr) {
-          y = __fadd_rn(y, FloatOf(a.half_positions_TD[t * a.d + i]));
+          y = __fadd_rn(y, AsFloat(a.half_positions_TD[t * a.d + i]));
         } else if (a.positions_TD != nullptr) {
           y = __fadd_rn(y, a.positions_TD[t * a.d + i]);
         }
@@ -52,9 +52,9 @@ struct MultiplyHalfStage {
   using Args = MultiplyHalfArgs;
   static constexpr StageKind kKind = StageKind::kMultiplyHalf;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
-    for (size_t j = ThreadOf(block) / kWarp; j < a.n; j += ThreadsOf(block) / kWarp) {
+    for (size_t j = GetThread(block) / kWarp; j < a.n; j += CountThreads(block) / kWarp) {
       float sum = 0;
-      for (size_t i = Lane(); i < a.k; i += kWarp) sum += a.x_K[i] * FloatOf(a.w_NK[j * a.ldw + i]);
+      for (size_t i = Lane(); i < a.k; i += kWarp) sum += a.x_K[i] * AsFloat(a.w_NK[j * a.ldw + i]);
       sum = WarpSum(sum);
       if (Lane() == 0) a.y_N[j] = sum + (a.bias_N != nullptr ? a.bias_N[j] : 0.0f);
     }

@@ -7,14 +7,14 @@
 
 namespace wisp::kernels::cuda {
 
-inline constexpr unsigned kKeysOfLane = 16, kKeysOfWarp = kKeysOfLane * kWarp;
-static_assert(2 * kMostTopK <= kKeysOfWarp);  // a step merges at least two lists
+inline constexpr unsigned kLaneKeys = 16, kWarpKeys = kLaneKeys * kWarp;
+static_assert(2 * kMostTopK <= kWarpKeys);  // a step merges at least two lists
 
 // One step. A list is a word that says if a score is not finite, followed by k keys, best first. Key 0 means no key.
 struct TopKStep {
   const float* score_RN;  // for all steps: original scores are returned
   const uint32_t* excluded_RW;
-  const uint64_t* from;  // [rows, num_from] lists; null in the first step, whose lists are kKeysOfWarp scores each
+  const uint64_t* from;  // [rows, num_from] lists; null in the first step, whose lists are kWarpKeys scores each
   uint64_t* to;          // [rows, num_to] lists; null in the last step, whose one list is the result
   Scored* best_RK;
   TopKSummary* summary_R;
@@ -22,7 +22,7 @@ struct TopKStep {
 };
 
 // A better score has a larger key; among equal scores the smaller column has. Never 0.
-__device__ inline uint64_t KeyOf(float score, uint32_t column) {
+__device__ inline uint64_t MakeKey(float score, uint32_t column) {
   const float normal = score + 0.0f;  // -0 becomes 0
   uint32_t bits;
 #ifdef __CUDACC__
@@ -33,7 +33,7 @@ __device__ inline uint64_t KeyOf(float score, uint32_t column) {
   const uint32_t ordered = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
   return uint64_t{ordered} << 32 | ~column;
 }
-__device__ inline uint32_t ColumnOf(uint64_t key) { return ~static_cast<uint32_t>(key); }
+__device__ inline uint32_t GetColumn(uint64_t key) { return ~static_cast<uint32_t>(key); }
 
 struct TopKStage {
   using Args = TopKStep;
@@ -45,7 +45,7 @@ struct TopKStage {
     const size_t words = (size_t{a.n} + 31) / 32;
     if ((a.excluded_RW[row * words + column / 32] >> (column % 32) & 1) != 0) return 0;
     const float score = a.score_RN[size_t{row} * a.n + column];
-    if (score - score == 0) return KeyOf(score, column);
+    if (score - score == 0) return MakeKey(score, column);
     strange = true;
     return 0;
   }
@@ -61,7 +61,7 @@ struct TopKStage {
       a.to[(size_t{row} * a.num_to + list) * (a.k + 1) + 1 + rank] = key;
       return;
     }
-    const uint32_t column = ColumnOf(key);
+    const uint32_t column = GetColumn(key);
     Scored& best = a.best_RK[size_t{row} * a.k + rank];
     best.item = key == 0 ? -1 : static_cast<int32_t>(column);
     best.score = key == 0 ? 0.0f : a.score_RN[size_t{row} * a.n + column];
@@ -69,18 +69,18 @@ struct TopKStage {
 
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     const size_t tasks = size_t{a.rows} * a.num_to;
-    for (size_t task = ThreadOf(block) / kWarp; task < tasks; task += ThreadsOf(block) / kWarp) {
+    for (size_t task = GetThread(block) / kWarp; task < tasks; task += CountThreads(block) / kWarp) {
       RunList(a, static_cast<uint32_t>(task / a.num_to), static_cast<uint32_t>(task % a.num_to));
     }
   }
 
   static __device__ void RunList(const Args& a, uint32_t row, uint32_t list) {
-    uint64_t keys[kKeysOfLane];
+    uint64_t keys[kLaneKeys];
     bool strange = false;
-    WISP_UNROLL for (unsigned s = 0; s < kKeysOfLane; ++s) {
+    WISP_UNROLL for (unsigned s = 0; s < kLaneKeys; ++s) {
       const uint32_t i = s * kWarp + Lane();
       keys[s] =
-          a.from == nullptr ? FirstKey(a, row, list * kKeysOfWarp + i, strange) : LaterKey(a, row, list * a.of_one, i);
+          a.from == nullptr ? FirstKey(a, row, list * kWarpKeys + i, strange) : LaterKey(a, row, list * a.of_one, i);
     }
     for (uint32_t l = Lane(); a.from != nullptr && l < a.of_one && list * a.of_one + l < a.num_from; l += kWarp) {
       if (a.from[(size_t{row} * a.num_from + list * a.of_one + l) * (a.k + 1)] != 0) strange = true;
@@ -91,7 +91,7 @@ struct TopKStage {
     for (uint32_t rank = 0; rank < a.k; ++rank) {
       const uint64_t largest = WarpMax(own);
       if (own == largest && largest != 0) {
-        WISP_UNROLL for (unsigned s = 0; s < kKeysOfLane; ++s) keys[s] = keys[s] == largest ? 0 : keys[s];
+        WISP_UNROLL for (unsigned s = 0; s < kLaneKeys; ++s) keys[s] = keys[s] == largest ? 0 : keys[s];
         own = Largest(keys);
       }
       if (Lane() == 0) Put(a, row, list, rank, largest);
@@ -106,9 +106,9 @@ struct TopKStage {
     }
   }
 
-  static __device__ uint64_t Largest(const uint64_t (&keys)[kKeysOfLane]) {
+  static __device__ uint64_t Largest(const uint64_t (&keys)[kLaneKeys]) {
     uint64_t largest = 0;
-    WISP_UNROLL for (unsigned s = 0; s < kKeysOfLane; ++s) largest = largest < keys[s] ? keys[s] : largest;
+    WISP_UNROLL for (unsigned s = 0; s < kLaneKeys; ++s) largest = largest < keys[s] ? keys[s] : largest;
     return largest;
   }
 };

@@ -18,7 +18,7 @@ void ThrowOutOfMemory(JNIEnv* env) {
   if (env->ExceptionCheck() == JNI_FALSE) env->ThrowNew(Known().out_of_memory, "wisp: out of memory");
 }
 
-std::vector<jint> ItemsOf(JNIEnv* env, jintArray array, const char* name) {
+std::vector<jint> GetItems(JNIEnv* env, jintArray array, const char* name) {
   if (array == nullptr) Refuse(std::string(name) + " must not be null");
   std::vector<jint> items(static_cast<size_t>(env->GetArrayLength(array)));
   env->GetIntArrayRegion(array, 0, static_cast<jsize>(items.size()), items.data());
@@ -26,13 +26,13 @@ std::vector<jint> ItemsOf(JNIEnv* env, jintArray array, const char* name) {
   return items;
 }
 
-std::vector<std::string> TextsOf(JNIEnv* env, jobjectArray array, const char* name) {
+std::vector<std::string> GetTexts(JNIEnv* env, jobjectArray array, const char* name) {
   if (array == nullptr) Refuse(std::string(name) + " must not be null");
   std::vector<std::string> texts(static_cast<size_t>(env->GetArrayLength(array)));
   for (size_t i = 0; i < texts.size(); ++i) {
     auto* text = static_cast<jstring>(env->GetObjectArrayElement(array, static_cast<jsize>(i)));
     CheckPending(env);
-    texts[i] = TextOf(env, text, name);
+    texts[i] = GetText(env, text, name);
     env->DeleteLocalRef(text);
   }
   return texts;
@@ -54,7 +54,7 @@ jfieldID Fields::Field(const char* name, const char* signature) {
 const char* Fields::Text(const char* name) {
   auto* text = static_cast<jstring>(env_->GetObjectField(object_, Field(name, "Ljava/lang/String;")));
   if (text == nullptr) return nullptr;
-  texts_.push_back(TextOf(env_, text, name));
+  texts_.push_back(GetText(env_, text, name));
   env_->DeleteLocalRef(text);
   return texts_.back().c_str();
 }
@@ -79,7 +79,7 @@ uint32_t Fields::Count(const char* name) {
 
 bool Fields::Flag(const char* name) { return env_->GetBooleanField(object_, Field(name, "Z")) == JNI_TRUE; }
 
-int32_t Fields::NumberOfEnum(const char* name, const char* type) {
+int32_t Fields::ReadEnumNumber(const char* name, const char* type) {
   const std::string signature = "Ldev/wisp/" + std::string(type) + ";";
   jobject value = env_->GetObjectField(object_, Field(name, signature.c_str()));
   if (value == nullptr) Refuse(std::string(what_) + ": " + name + " must not be null");
@@ -96,10 +96,10 @@ int32_t Fields::NumberOfEnum(const char* name, const char* type) {
 
 namespace {
 
-const Callback& CallbackOf(const void* data) { return *static_cast<const Callback*>(data); }
+const Callback& GetCallback(const void* data) { return *static_cast<const Callback*>(data); }
 
 int Progress(const wisp_progress* progress, void* data) {
-  const Callback& to = CallbackOf(data);
+  const Callback& to = GetCallback(data);
   if (to.env->ExceptionCheck() == JNI_TRUE) return 1;
   const jboolean goes_on =
       to.env->CallBooleanMethod(to.object, Known().progress_continue, static_cast<jlong>(progress->step),
@@ -108,7 +108,7 @@ int Progress(const wisp_progress* progress, void* data) {
 }
 
 void Log(void* data, wisp_log_level level, const char* sentence) {
-  const Callback& to = CallbackOf(data);
+  const Callback& to = GetCallback(data);
   if (to.env->ExceptionCheck() == JNI_TRUE) return;
   // An exception stays pending, and the next callback stops the run.
   Guarded(to.env, [&] {
@@ -119,7 +119,7 @@ void Log(void* data, wisp_log_level level, const char* sentence) {
 }
 
 int ReadAnchor(void* data, uint8_t* bytes, size_t capacity, size_t* length) {
-  const Callback& to = CallbackOf(data);
+  const Callback& to = GetCallback(data);
   if (to.env->ExceptionCheck() == JNI_TRUE) return 1;
   auto* array = static_cast<jbyteArray>(to.env->CallObjectMethod(to.object, Known().anchor_read));
   if (to.env->ExceptionCheck() == JNI_TRUE) return 1;
@@ -140,7 +140,7 @@ int ReadAnchor(void* data, uint8_t* bytes, size_t capacity, size_t* length) {
 }
 
 int WriteAnchor(void* data, const uint8_t* bytes, size_t length) {
-  const Callback& to = CallbackOf(data);
+  const Callback& to = GetCallback(data);
   if (to.env->ExceptionCheck() == JNI_TRUE) return 1;
   jbyteArray array = to.env->NewByteArray(static_cast<jsize>(length));
   if (array == nullptr) return 1;
@@ -152,9 +152,9 @@ int WriteAnchor(void* data, const uint8_t* bytes, size_t length) {
 
 }  // namespace
 
-wisp_progress_callback ProgressOf(const Callback& progress) { return progress.object == nullptr ? nullptr : Progress; }
+wisp_progress_callback GetProgress(const Callback& progress) { return progress.object == nullptr ? nullptr : Progress; }
 
-wisp_logger LoggerOf(Callback& logger) {
+wisp_logger MakeLogger(Callback& logger) {
   wisp_logger given = WISP_INIT(wisp_logger);
   given.write = Log;
   given.data = &logger;

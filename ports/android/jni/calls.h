@@ -3,8 +3,8 @@
 //   jlong OpenFile(JNIEnv* env, jclass, jstring path, jobject options) {
 //     return Guarded(env, [&] {
 //       wisp_model* model = nullptr;
-//       Check(env, wisp_model_open_with, TextOf(env, path, "path").c_str(), &given, &model);
-//       return HandleOf(model);
+//       Check(env, wisp_model_open_with, GetText(env, path, "path").c_str(), &given, &model);
+//       return ToHandle(model);
 //     });
 //   }
 //
@@ -75,12 +75,12 @@ void Check(JNIEnv* env, Function function, Arguments... arguments) {
 // ---- Handles: pointers that Java stores as numbers, 0 once they are closed.
 
 template <class Handle>
-jlong HandleOf(Handle* handle) {
+jlong ToHandle(Handle* handle) {
   return static_cast<jlong>(reinterpret_cast<intptr_t>(handle));
 }
 
 template <class Handle>
-Handle* PointerOf(jlong number) {
+Handle* ToPointer(jlong number) {
   if (number == 0) Refuse("it is closed");
   return reinterpret_cast<Handle*>(static_cast<intptr_t>(number));
 }
@@ -92,12 +92,12 @@ struct OpenModel {
   jobject memory = nullptr;  // a global reference; null for a file
 };
 
-inline wisp_model* ModelOf(jlong number) { return PointerOf<OpenModel>(number)->model; }
+inline wisp_model* ToModel(jlong number) { return ToPointer<OpenModel>(number)->model; }
 
 // ---- Texts. Java's modified UTF-8 encodes zeros and characters beyond 16 bits differently, so texts pass as UTF-16.
 
 // Refuses null, a zero character, and half of a surrogate pair; `name` is used in the message.
-std::string TextOf(JNIEnv* env, jstring text, const char* name);
+std::string GetText(JNIEnv* env, jstring text, const char* name);
 // Invalid UTF-8 becomes U+FFFD. Throws Pending if Java has no memory.
 jstring JavaText(JNIEnv* env, const char* text);
 
@@ -116,9 +116,9 @@ std::string WholeText(Give&& give) {
 
 // ---- Arrays are copied.
 
-std::vector<jint> ItemsOf(JNIEnv* env, jintArray array, const char* name);
+std::vector<jint> GetItems(JNIEnv* env, jintArray array, const char* name);
 // Releases each string's reference before the next, so that a long array does not fill Java's reference table.
-std::vector<std::string> TextsOf(JNIEnv* env, jobjectArray array, const char* name);
+std::vector<std::string> GetTexts(JNIEnv* env, jobjectArray array, const char* name);
 
 // ---- Options: the fields of a Kotlin object, by name.
 
@@ -137,12 +137,12 @@ class Fields {
   // The number of an enum value whose class is dev.wisp.`type`.
   template <class Enum>
   Enum Choice(const char* name, const char* type) {
-    return static_cast<Enum>(NumberOfEnum(name, type));
+    return static_cast<Enum>(ReadEnumNumber(name, type));
   }
 
  private:
   jfieldID Field(const char* name, const char* signature);
-  int32_t NumberOfEnum(const char* name, const char* type);
+  int32_t ReadEnumNumber(const char* name, const char* type);
   JNIEnv* const env_;
   const jobject object_;
   const char* const what_;
@@ -158,8 +158,8 @@ struct Callback {
 };
 
 // `object` may be null, for no callback.
-wisp_progress_callback ProgressOf(const Callback& progress);
-wisp_logger LoggerOf(Callback& logger);
+wisp_progress_callback GetProgress(const Callback& progress);
+wisp_logger MakeLogger(Callback& logger);
 
 // An anchor that is stored by Java code; get() is null without one.
 class Anchor {

@@ -4,7 +4,7 @@
 namespace wisp::jni {
 namespace {
 
-wisp_plan_options PlanOptionsOf(Fields& fields) {
+wisp_plan_options ReadPlanOptions(Fields& fields) {
   wisp_plan_options options = WISP_INIT(wisp_plan_options);
   options.model_path = fields.Text("model");
   options.ledger_path = fields.Text("ledger");
@@ -37,7 +37,7 @@ wisp_plan_options PlanOptionsOf(Fields& fields) {
 jobject Plan(JNIEnv* env, jclass, jobject given, jobject anchor_object) {
   return Guarded(env, [&] {
     Fields fields(env, given, "PlanOptions");
-    wisp_plan_options options = PlanOptionsOf(fields);
+    wisp_plan_options options = ReadPlanOptions(fields);
     const Anchor anchor(env, anchor_object);
     options.anchor = anchor.get();
     wisp_plan p = WISP_INIT(wisp_plan);
@@ -57,7 +57,7 @@ jobject Budget(JNIEnv* env, jclass, jstring ledger, jobject anchor_object, jdoub
   return Guarded(env, [&] {
     const Anchor anchor(env, anchor_object);
     wisp_budget b = WISP_INIT(wisp_budget);
-    Check(env, wisp_budget_read, TextOf(env, ledger, "ledger").c_str(), anchor.get(), delta, &b);
+    Check(env, wisp_budget_read, GetText(env, ledger, "ledger").c_str(), anchor.get(), delta, &b);
     jobject result =
         New(env, Made::kBudget, b.epsilon_stated, b.delta, b.epsilon_limit, static_cast<jboolean>(b.has_plan != 0),
             static_cast<jlong>(b.runs_left), static_cast<jlong>(b.steps_left), static_cast<jlong>(b.evaluations_left));
@@ -68,7 +68,7 @@ jobject Budget(JNIEnv* env, jclass, jstring ledger, jobject anchor_object, jdoub
 
 jstring Statement(JNIEnv* env, jclass, jstring ledger, jobject anchor_object, jdouble delta, jboolean json) {
   return Guarded(env, [&] {
-    const std::string path = TextOf(env, ledger, "ledger");
+    const std::string path = GetText(env, ledger, "ledger");
     const Anchor anchor(env, anchor_object);
     const wisp_statement_format format = json == JNI_TRUE ? WISP_STATEMENT_JSON : WISP_STATEMENT_TEXT;
     const std::string text = WholeText([&](char* room, size_t capacity, size_t* needed) {
@@ -86,7 +86,7 @@ jobject Evaluate(JNIEnv* env, jclass, jstring model, jstring log, jint threads) 
   return Guarded(env, [&] {
     if (threads < 0) Refuse("threads is " + std::to_string(threads) + ", allowed is a number from 0 on");
     wisp_quality quality = WISP_INIT(wisp_quality);
-    Check(env, wisp_evaluate, TextOf(env, model, "model").c_str(), TextOf(env, log, "log").c_str(),
+    Check(env, wisp_evaluate, GetText(env, model, "model").c_str(), GetText(env, log, "log").c_str(),
           static_cast<uint32_t>(threads), &quality);
     jobject result =
         New(env, Made::kQuality, quality.ndcg_at_10, quality.hit_at_10, static_cast<jlong>(quality.num_users));
@@ -98,8 +98,8 @@ jobject Evaluate(JNIEnv* env, jclass, jstring model, jstring log, jint threads) 
 jobject Rebase(JNIEnv* env, jclass, jstring from, jstring to, jstring output) {
   return Guarded(env, [&] {
     wisp_rebase_result r = WISP_INIT(wisp_rebase_result);
-    Check(env, wisp_rebase, TextOf(env, from, "from").c_str(), TextOf(env, to, "to").c_str(),
-          TextOf(env, output, "output").c_str(), &r);
+    Check(env, wisp_rebase, GetText(env, from, "from").c_str(), GetText(env, to, "to").c_str(),
+          GetText(env, output, "output").c_str(), &r);
     jobject result = New(env, Made::kRebaseResult, static_cast<jboolean>(r.carried != 0),
                          static_cast<jint>(r.shared_items), static_cast<jint>(r.lost_items));
     CheckPending(env);

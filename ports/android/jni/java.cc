@@ -24,14 +24,14 @@ jmethodID Method(JNIEnv* env, const char* type, const char* name, const char* si
   return method;
 }
 
-struct MadeOf {
+struct MadeSpec {
   Made which;
   const char* type;
   const char* signature;
 };
 
 // Arguments are in the order of the classes in src/main/kotlin.
-constexpr MadeOf kMade[] = {
+constexpr MadeSpec kMade[] = {
     {Made::kException, "dev/wisp/WispException", "(ILjava/lang/String;)V"},
     {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJZ)V"},
     {Made::kPersonaliseResult, "dev/wisp/PersonaliseResult", "(JJJDDJJJJJJJZ)V"},
@@ -47,7 +47,7 @@ static_assert(std::size(kMade) == static_cast<size_t>(Made::kNumMade));
 }  // namespace
 
 bool LookUp(JNIEnv* env) {
-  for (const MadeOf& made : kMade) {
+  for (const MadeSpec& made : kMade) {
     Constructor& constructor = java.made[static_cast<size_t>(made.which)];
     if ((constructor.type = Find(env, made.type)) == nullptr) return false;
     if ((constructor.init = env->GetMethodID(constructor.type, "<init>", made.signature)) == nullptr) return false;

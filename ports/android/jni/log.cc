@@ -7,8 +7,8 @@ namespace {
 jlong OpenLog(JNIEnv* env, jclass, jstring path) {
   return Guarded(env, [&] {
     wisp_log* log = nullptr;
-    Check(env, wisp_log_open, TextOf(env, path, "path").c_str(), &log);
-    return HandleOf(log);
+    Check(env, wisp_log_open, GetText(env, path, "path").c_str(), &log);
+    return ToHandle(log);
   });
 }
 
@@ -16,8 +16,8 @@ void CloseLog(JNIEnv*, jclass, jlong log) { wisp_log_close(reinterpret_cast<wisp
 
 void Append(JNIEnv* env, jclass, jlong handle, jobjectArray users, jobjectArray items, jlongArray times) {
   Guarded(env, [&] {
-    auto* log = PointerOf<wisp_log>(handle);
-    const std::vector<std::string> user_of = TextsOf(env, users, "users"), item_of = TextsOf(env, items, "items");
+    auto* log = ToPointer<wisp_log>(handle);
+    const std::vector<std::string> user_of = GetTexts(env, users, "users"), item_of = GetTexts(env, items, "items");
     if (times == nullptr) Refuse("times must not be null");
     std::vector<jlong> time_of(static_cast<size_t>(env->GetArrayLength(times)));
     if (user_of.size() != time_of.size() || item_of.size() != time_of.size())
@@ -34,11 +34,11 @@ void Append(JNIEnv* env, jclass, jlong handle, jobjectArray users, jobjectArray 
 // Returns at most `most` items.
 jintArray History(JNIEnv* env, jclass, jlong handle, jlong model, jstring user, jint most) {
   return Guarded(env, [&] {
-    auto* log = PointerOf<wisp_log>(handle);
+    auto* log = ToPointer<wisp_log>(handle);
     if (most < 0) Refuse("a history of " + std::to_string(most) + " items; allowed is a number from 0 on");
     std::vector<jint> items(static_cast<size_t>(most));
     size_t count = items.size();
-    Check(env, wisp_log_history, log, ModelOf(model), TextOf(env, user, "user").c_str(), items.data(), &count);
+    Check(env, wisp_log_history, log, ToModel(model), GetText(env, user, "user").c_str(), items.data(), &count);
     jintArray result = env->NewIntArray(static_cast<jsize>(count));
     CheckPending(env);
     env->SetIntArrayRegion(result, 0, static_cast<jsize>(count), items.data());
@@ -49,7 +49,7 @@ jintArray History(JNIEnv* env, jclass, jlong handle, jlong model, jstring user, 
 jlong Erase(JNIEnv* env, jclass, jlong handle, jstring user) {
   return Guarded(env, [&] {
     uint64_t erased = 0;
-    Check(env, wisp_log_erase, PointerOf<wisp_log>(handle), TextOf(env, user, "user").c_str(), &erased);
+    Check(env, wisp_log_erase, ToPointer<wisp_log>(handle), GetText(env, user, "user").c_str(), &erased);
     return static_cast<jlong>(erased);
   });
 }
@@ -65,7 +65,7 @@ jlong Prune(JNIEnv* env, jclass, jlong handle, jobject given) {
     options.session_gap = fields.Number("sessionGapSeconds");
     options.times_per_second = fields.Count("timesPerSecond");
     uint64_t pruned = 0;
-    Check(env, wisp_log_prune, PointerOf<wisp_log>(handle), &options, &pruned);
+    Check(env, wisp_log_prune, ToPointer<wisp_log>(handle), &options, &pruned);
     return static_cast<jlong>(pruned);
   });
 }
@@ -73,7 +73,7 @@ jlong Prune(JNIEnv* env, jclass, jlong handle, jobject given) {
 jobject Counts(JNIEnv* env, jclass, jlong handle) {
   return Guarded(env, [&] {
     wisp_log_counts counts = WISP_INIT(wisp_log_counts);
-    Check(env, wisp_log_count, PointerOf<const wisp_log>(handle), &counts);
+    Check(env, wisp_log_count, ToPointer<const wisp_log>(handle), &counts);
     jobject result = New(env, Made::kLogCounts, static_cast<jlong>(counts.events), static_cast<jlong>(counts.users),
                          static_cast<jlong>(counts.items), static_cast<jlong>(counts.oldest),
                          static_cast<jlong>(counts.newest), static_cast<jlong>(counts.unreadable));
@@ -85,9 +85,9 @@ jobject Counts(JNIEnv* env, jclass, jlong handle) {
 // One user a line.
 jstring Users(JNIEnv* env, jclass, jlong handle, jstring after, jint limit) {
   return Guarded(env, [&] {
-    const auto* log = PointerOf<const wisp_log>(handle);
+    const auto* log = ToPointer<const wisp_log>(handle);
     if (limit < 0) Refuse("at most " + std::to_string(limit) + " users; allowed is a number from 0 on");
-    const std::string from = TextOf(env, after, "after");
+    const std::string from = GetText(env, after, "after");
     const std::string text = WholeText([&](char* room, size_t capacity, size_t* needed) {
       Check(env, wisp_log_users, log, from.c_str(), static_cast<size_t>(limit), room, capacity, needed);
     });

@@ -8,7 +8,7 @@ namespace wisp::jni {
 namespace {
 
 // Reads a dev.wisp.OpenOptions; the adapter's path is valid as long as the fields.
-wisp_open_options OpenOptionsOf(Fields& fields) {
+wisp_open_options ReadOpenOptions(Fields& fields) {
   wisp_open_options options = WISP_INIT(wisp_open_options);
   options.backend = fields.Choice<wisp_backend>("backend", "Backend");
   options.verify = fields.Flag("verify") ? WISP_VERIFY_ALWAYS : WISP_VERIFY_NEVER;
@@ -30,7 +30,7 @@ jlong Opened(JNIEnv* env, jobject memory, Open&& open) {
     env->DeleteGlobalRef(opened->memory);
     throw;
   }
-  return HandleOf(opened.release());
+  return ToHandle(opened.release());
 }
 
 jstring Version(JNIEnv* env, jclass) {
@@ -40,8 +40,8 @@ jstring Version(JNIEnv* env, jclass) {
 jlong OpenFile(JNIEnv* env, jclass, jstring path, jobject given) {
   return Guarded(env, [&] {
     Fields fields(env, given, "OpenOptions");
-    const wisp_open_options options = OpenOptionsOf(fields);
-    const std::string file = TextOf(env, path, "path");
+    const wisp_open_options options = ReadOpenOptions(fields);
+    const std::string file = GetText(env, path, "path");
     return Opened(env, nullptr,
                   [&](wisp_model** model) { Check(env, wisp_model_open_with, file.c_str(), &options, model); });
   });
@@ -53,8 +53,8 @@ jlong OpenDescriptor(JNIEnv* env, jclass, jstring name, jint descriptor, jlong o
       Refuse("a part of a file from " + std::to_string(offset) + " of " + std::to_string(length) +
              " bytes: both are at least 0");
     Fields fields(env, given, "OpenOptions");
-    const wisp_open_options options = OpenOptionsOf(fields);
-    const std::string file = TextOf(env, name, "name");
+    const wisp_open_options options = ReadOpenOptions(fields);
+    const std::string file = GetText(env, name, "name");
     return Opened(env, nullptr, [&](wisp_model** model) {
       Check(env, wisp_model_open_descriptor, file.c_str(), descriptor, static_cast<uint64_t>(offset),
             static_cast<uint64_t>(length), &options, model);
@@ -64,7 +64,7 @@ jlong OpenDescriptor(JNIEnv* env, jclass, jstring name, jint descriptor, jlong o
 
 // The address of a direct buffer; 0 for another buffer.
 jlong Address(JNIEnv* env, jclass, jobject buffer) {
-  return buffer == nullptr ? 0 : HandleOf(env->GetDirectBufferAddress(buffer));
+  return buffer == nullptr ? 0 : ToHandle(env->GetDirectBufferAddress(buffer));
 }
 
 // The buffer is kept until the model is closed. Java code must not change it.
@@ -77,8 +77,8 @@ jlong OpenMemory(JNIEnv* env, jclass, jstring name, jobject buffer, jlong start,
       Refuse("a buffer of " + std::to_string(capacity) + " bytes has no " + std::to_string(size) + " from " +
              std::to_string(start) + " on");
     Fields fields(env, given, "OpenOptions");
-    const wisp_open_options options = OpenOptionsOf(fields);
-    const std::string file = TextOf(env, name, "name");
+    const wisp_open_options options = ReadOpenOptions(fields);
+    const std::string file = GetText(env, name, "name");
     return Opened(env, buffer, [&](wisp_model** model) {
       Check(env, wisp_model_open_memory, file.c_str(), static_cast<const void*>(bytes + start),
             static_cast<size_t>(size), &options, model);
@@ -88,7 +88,7 @@ jlong OpenMemory(JNIEnv* env, jclass, jstring name, jobject buffer, jlong start,
 
 void CloseModel(JNIEnv* env, jclass, jlong handle) {
   if (handle == 0) return;
-  const std::unique_ptr<OpenModel> opened(PointerOf<OpenModel>(handle));
+  const std::unique_ptr<OpenModel> opened(ToPointer<OpenModel>(handle));
   wisp_model_close(opened->model);
   env->DeleteGlobalRef(opened->memory);
 }
@@ -96,9 +96,9 @@ void CloseModel(JNIEnv* env, jclass, jlong handle) {
 jlong PlanMemory(JNIEnv* env, jclass, jstring path, jobject given) {
   return Guarded(env, [&] {
     Fields fields(env, given, "OpenOptions");
-    const wisp_open_options options = OpenOptionsOf(fields);
+    const wisp_open_options options = ReadOpenOptions(fields);
     wisp_model_memory memory = WISP_INIT(wisp_model_memory);
-    Check(env, wisp_model_plan_memory_with, TextOf(env, path, "path").c_str(), &options, &memory);
+    Check(env, wisp_model_plan_memory_with, GetText(env, path, "path").c_str(), &options, &memory);
     return static_cast<jlong>(memory.total_bytes);
   });
 }
@@ -106,7 +106,7 @@ jlong PlanMemory(JNIEnv* env, jclass, jstring path, jobject given) {
 jobject Info(JNIEnv* env, jclass, jlong handle) {
   return Guarded(env, [&] {
     wisp_model_info info = WISP_INIT(wisp_model_info);
-    Check(env, wisp_model_info_read, ModelOf(handle), &info);
+    Check(env, wisp_model_info_read, ToModel(handle), &info);
     jobject result = New(env, Made::kModelInfo, static_cast<jint>(info.num_items), static_cast<jint>(info.max_length),
                          static_cast<jint>(info.width), static_cast<jint>(info.num_blocks),
                          static_cast<jint>(info.num_retired), static_cast<jint>(info.num_provenance),
@@ -118,14 +118,15 @@ jobject Info(JNIEnv* env, jclass, jlong handle) {
 }
 
 jint FindItem(JNIEnv* env, jclass, jlong handle, jstring key) {
-  return Guarded(env, [&]() -> jint { return wisp_model_find_item(ModelOf(handle), TextOf(env, key, "key").c_str()); });
+  return Guarded(env,
+                 [&]() -> jint { return wisp_model_find_item(ToModel(handle), GetText(env, key, "key").c_str()); });
 }
 
-jobjectArray TextsOfItems(JNIEnv* env, jlong handle, jintArray items,
+jobjectArray GetItemTexts(JNIEnv* env, jlong handle, jintArray items,
                           const char* (*text_of)(const wisp_model*, int32_t)) {
   return Guarded(env, [&] {
-    const auto* model = ModelOf(handle);
-    const std::vector<jint> wanted = ItemsOf(env, items, "items");
+    const auto* model = ToModel(handle);
+    const std::vector<jint> wanted = GetItems(env, items, "items");
     jobjectArray result = env->NewObjectArray(static_cast<jsize>(wanted.size()), Known().string, nullptr);
     CheckPending(env);
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -139,30 +140,30 @@ jobjectArray TextsOfItems(JNIEnv* env, jlong handle, jintArray items,
 }
 
 jobjectArray Keys(JNIEnv* env, jclass, jlong model, jintArray items) {
-  return TextsOfItems(env, model, items, wisp_model_item_key);
+  return GetItemTexts(env, model, items, wisp_model_item_key);
 }
 
 jobjectArray Names(JNIEnv* env, jclass, jlong model, jintArray items) {
-  return TextsOfItems(env, model, items, wisp_model_item_name);
+  return GetItemTexts(env, model, items, wisp_model_item_name);
 }
 
 // Returns the items, best first, and writes their scores to `scores`, whose length is the largest number of items.
 jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintArray excluded, jintArray candidates,
                     jint allow_seen, jfloatArray scores) {
   return Guarded(env, [&] {
-    auto* model = ModelOf(handle);
+    auto* model = ToModel(handle);
     if (scores == nullptr) Refuse("scores must not be null");
-    const std::vector<jint> past = ItemsOf(env, history, "history");
+    const std::vector<jint> past = GetItems(env, history, "history");
     std::vector<jint> without, among;
     wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
     options.allow_seen = allow_seen;
     if (excluded != nullptr) {
-      without = ItemsOf(env, excluded, "excluded");
+      without = GetItems(env, excluded, "excluded");
       options.excluded = without.data();
       options.num_excluded = without.size();
     }
     if (candidates != nullptr) {
-      among = ItemsOf(env, candidates, "candidates");
+      among = GetItems(env, candidates, "candidates");
       options.num_candidates = among.size();
       if (among.empty()) among.push_back(0);  // an empty list needs an address, to differ from no list
       options.candidates = among.data();

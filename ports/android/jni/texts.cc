@@ -46,7 +46,7 @@ char32_t TakeUtf8(std::string_view& text) {
 
 }  // namespace
 
-std::string TextOf(JNIEnv* env, jstring text, const char* name) {
+std::string GetText(JNIEnv* env, jstring text, const char* name) {
   if (text == nullptr) Refuse(std::string(name) + " must not be null");
   std::u16string units(static_cast<size_t>(env->GetStringLength(text)), u'\0');
   static_assert(sizeof(jchar) == sizeof(char16_t));

@@ -6,7 +6,7 @@ namespace wisp::jni {
 namespace {
 
 // Reads a dev.wisp.PersonaliseOptions; texts are valid as long as the fields.
-wisp_personalise_options PersonaliseOptionsOf(Fields& fields) {
+wisp_personalise_options ReadPersonaliseOptions(Fields& fields) {
   wisp_personalise_options options = WISP_INIT(wisp_personalise_options);
   options.model_path = fields.Text("model");
   options.log_path = fields.Text("log");
@@ -38,11 +38,11 @@ wisp_personalise_options PersonaliseOptionsOf(Fields& fields) {
 jobject Personalise(JNIEnv* env, jclass, jobject given, jobject anchor_object, jobject progress_object) {
   return Guarded(env, [&] {
     Fields fields(env, given, "PersonaliseOptions");
-    wisp_personalise_options options = PersonaliseOptionsOf(fields);
+    wisp_personalise_options options = ReadPersonaliseOptions(fields);
     const Anchor anchor(env, anchor_object);
     options.anchor = anchor.get();
     Callback progress{env, progress_object};
-    options.progress = ProgressOf(progress);
+    options.progress = GetProgress(progress);
     options.user_data = &progress;
     wisp_personalise_result r = WISP_INIT(wisp_personalise_result);
     Check(env, wisp_personalise, &options, &r);
@@ -60,7 +60,7 @@ jobject Personalise(JNIEnv* env, jclass, jobject given, jobject anchor_object, j
 jlong PersonaliseMemory(JNIEnv* env, jclass, jobject given) {
   return Guarded(env, [&] {
     Fields fields(env, given, "PersonaliseOptions");
-    const wisp_personalise_options options = PersonaliseOptionsOf(fields);
+    const wisp_personalise_options options = ReadPersonaliseOptions(fields);
     wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory);
     Check(env, wisp_personalise_plan_memory, &options, &memory);
     return static_cast<jlong>(memory.total_bytes);
@@ -83,9 +83,9 @@ jobject PlannedRun(JNIEnv* env, jclass, jobject given, jobject anchor_object, jo
     const Anchor anchor(env, anchor_object);
     options.anchor = anchor.get();
     Callback progress{env, progress_object}, log{env, logger_object};
-    options.progress = ProgressOf(progress);
+    options.progress = GetProgress(progress);
     options.user_data = &progress;
-    const wisp_logger logger = LoggerOf(log);
+    const wisp_logger logger = MakeLogger(log);
     if (logger_object != nullptr) options.logger = &logger;
     wisp_run_result r = WISP_INIT(wisp_run_result);
     Check(env, wisp_run_planned, &options, &r);

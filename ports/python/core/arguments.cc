@@ -173,7 +173,7 @@ int32_t Options::Flag(const char* name) {
   return Truth(Name(name), value);
 }
 
-int Options::ChoiceOf(const char* name, std::initializer_list<Word> words) {
+int Options::ParseChoice(const char* name, std::initializer_list<Word> words) {
   const nb::object value = Value(name);
   if (value.is_none()) return 0;
   const std::string given = Utf8(Name(name), value);

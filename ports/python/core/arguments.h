@@ -67,7 +67,7 @@ class Options {
   // One of the words; 0 if None or absent.
   template <class Enum>
   Enum Choice(const char* name, std::initializer_list<Word> words) {
-    return static_cast<Enum>(ChoiceOf(name, words));
+    return static_cast<Enum>(ParseChoice(name, words));
   }
   // A list of texts in the form of the C interface; empty if None or absent.
   std::vector<const char*> Texts(const char* name);
@@ -79,7 +79,7 @@ class Options {
 
  private:
   int64_t CountTo(const char* name, int64_t most);
-  int ChoiceOf(const char* name, std::initializer_list<Word> words);
+  int ParseChoice(const char* name, std::initializer_list<Word> words);
   std::string Name(const char* name) const { return std::string(called_) + ": " + name; }
 
   Dict values_;

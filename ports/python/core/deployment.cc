@@ -18,7 +18,7 @@ class PlanArguments {
     o.delta = given_.Number("delta");
     o.num_records_public = given_.Count<uint32_t>("num_records_public");
     o.runs = given_.Count<uint32_t>("runs");
-    o.unit = UnitOf(given_);
+    o.unit = ReadGivenUnit(given_);
     o.times_per_second = given_.Count<uint32_t>("times_per_second");
     o.session_gap = given_.Signed("session_gap");
     o.evaluation = given_.Choice<wisp_evaluation>(
@@ -50,7 +50,7 @@ class PlanArguments {
   wisp_plan_options options_ = WISP_INIT(wisp_plan_options);
 };
 
-Dict PlanOf(const wisp_plan& plan) {
+Dict GetPlan(const wisp_plan& plan) {
   constexpr const char* kOutlook[] = {"gain", "some gain", "hopeless", "new items only"};
   Dict out;
   out["runs"] = plan.runs;
@@ -81,7 +81,7 @@ Dict MakePlan(Dict given) {
   const wisp_code code = WithoutGil([&] { return wisp_plan_make(arguments.options(), &plan, &error); });
   if (code != WISP_OK) arguments.anchor().Rethrow();
   Check(code, error);
-  return PlanOf(plan);
+  return GetPlan(plan);
 }
 
 nb::typed<nb::tuple, Dict, double> ChangePlan(Dict given) {
@@ -92,7 +92,7 @@ nb::typed<nb::tuple, Dict, double> ChangePlan(Dict given) {
   const wisp_code code = WithoutGil([&] { return wisp_plan_change(arguments.options(), &plan, &factor, &error); });
   if (code != WISP_OK) arguments.anchor().Rethrow();
   Check(code, error);
-  return nb::make_tuple(PlanOf(plan), factor);
+  return nb::make_tuple(GetPlan(plan), factor);
 }
 
 Dict Budget(Dict dict) {
@@ -163,7 +163,7 @@ Dict RunPlanned(Dict dict, nb::object progress) {
   options.num_threads = given.Count<uint32_t>("num_threads");
   options.other_data = given.Flag("other_data");
   options.max_bytes = given.Count<uint64_t>("max_bytes");
-  options.device = DeviceOf(given, device);
+  options.device = ChooseDevice(given, device);
   options.anchor = anchor.anchor();
   options.logger = &logger;
   options.progress = &Progress::OnProgress;

@@ -29,13 +29,13 @@ void Open(Log* self, nb::handle path) {
   new (self) Log{std::move(log)};
 }
 
-int64_t TimeOf(const std::string& name, nb::handle time) {
+int64_t GetTime(const std::string& name, nb::handle time) {
   return Integer(name, time, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
 }
 
 void Append(const Log& self, nb::handle user, nb::handle item_key, nb::handle time) {
   const std::string user_text = Utf8("user", user), item_text = Utf8("item_key", item_key);
-  const int64_t at = TimeOf("time", time);
+  const int64_t at = GetTime("time", time);
   const InUse log(self.opened());
   wisp_error error;
   const wisp_code code =
@@ -53,7 +53,7 @@ void AppendAll(const Log& self, nb::handle events) {
     const nb::tuple one = nb::borrow<nb::tuple>(event);
     const char* const user = texts.emplace_back(Utf8(where + "'s user", one[0])).c_str();
     const char* const item = texts.emplace_back(Utf8(where + "'s item_key", one[1])).c_str();
-    read.push_back({user, item, TimeOf(where + "'s time", one[2])});
+    read.push_back({user, item, GetTime(where + "'s time", one[2])});
   }
   const InUse log(self.opened());
   wisp_error error;
@@ -114,7 +114,7 @@ uint64_t Erase(const Log& self, nb::handle user) {
 uint64_t Prune(const Log& self, Dict dict) {
   Options given(std::move(dict), "Log.prune");
   wisp_prune_options options = WISP_INIT(wisp_prune_options);
-  options.unit = UnitOf(given);
+  options.unit = ReadGivenUnit(given);
   options.has_before = given.Value("before").is_none() ? 0 : 1;
   options.before = given.Signed("before");
   options.newest_per_user = given.Count<uint64_t>("newest_per_user");

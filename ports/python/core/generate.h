@@ -48,7 +48,7 @@ class Listener {
   std::optional<nb::python_error> raised_;
 };
 
-Dict GeneratedOf(const wisp_generated& generated);
+Dict MakeGenerated(const wisp_generated& generated);
 
 }  // namespace wisp_python
 

@@ -54,7 +54,7 @@ class OpenArguments {
 };
 
 // Reads "device", "device_module", "arithmetic" and "device_bytes" of a dict; null if no device is named.
-const wisp_device* DeviceOf(Options& given, wisp_device& device);
+const wisp_device* ChooseDevice(Options& given, wisp_device& device);
 
 // Reads exclude, candidates and allow_seen of a call.
 class RecommendArguments {

@@ -5,7 +5,7 @@
 
 namespace wisp_python {
 
-const wisp_device* DeviceOf(Options& given, wisp_device& device) {
+const wisp_device* ChooseDevice(Options& given, wisp_device& device) {
   device.name = given.Text("device");
   device.module = given.Path("device_module");
   device.arithmetic = given.Text("arithmetic");
@@ -31,7 +31,7 @@ OpenArguments::OpenArguments(Dict given, const char* called, From from) : given_
   options_.num_threads = given_.Count<uint32_t>("num_threads");
   options_.float16_cache = given_.Flag("float16_cache");
   options_.max_bytes = given_.Count<uint64_t>("max_bytes");
-  options_.device = DeviceOf(given_, device_);
+  options_.device = ChooseDevice(given_, device_);
   given_.End();
 }
 

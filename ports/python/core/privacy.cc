@@ -4,7 +4,7 @@
 
 namespace wisp_python {
 
-wisp_unit UnitOf(Options& given) {
+wisp_unit ReadGivenUnit(Options& given) {
   return given.Choice<wisp_unit>("unit", {{"user", WISP_UNIT_USER},
                                           {"session", WISP_UNIT_SESSION},
                                           {"day", WISP_UNIT_DAY},

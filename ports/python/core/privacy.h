@@ -12,7 +12,7 @@
 namespace wisp_python {
 
 // Reads "unit": 'user', 'session', 'day' or 'interaction'.
-wisp_unit UnitOf(Options& given);
+wisp_unit ReadGivenUnit(Options& given);
 
 // A Python object with read() -> bytes and write(bytes). An exception that it raises is raised again after the call.
 class Anchor {

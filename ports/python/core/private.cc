@@ -39,7 +39,7 @@ struct SampleArguments {
     options.samples_per_charge = given.Count<uint32_t>("samples_per_charge");
     options.other_data = given.Flag("other_data");
     options.uncharged_tuning = given.Text("uncharged_tuning");
-    options.unit = UnitOf(given);
+    options.unit = ReadGivenUnit(given);
     options.anchor = anchor->anchor();
   }
 
@@ -214,7 +214,7 @@ Dict Generate(const PrivateGenerator& self, nb::handle prompt, Dict given, nb::o
   listener.Rethrow("wisp: the text was ended; the tokens that were sampled stay charged");
   if (code != WISP_OK && self.anchor != nullptr) self.anchor->Rethrow();
   Check(code, error);
-  return GeneratedOf(generated);
+  return MakeGenerated(generated);
 }
 
 template <class Sampler, int32_t (*IsFree)(const Sampler*)>

@@ -187,7 +187,7 @@ nb::object Find(const Recommender& self, nb::handle key) {
 
 // A text of an item; the C interface answers "" if the model has none.
 template <const char* (*Get)(const wisp_model*, int32_t)>
-nb::str TextOf(const Recommender& self, nb::handle item) {
+nb::str GetText(const Recommender& self, nb::handle item) {
   const InUse model(self.opened());
   const int64_t most = static_cast<int64_t>(wisp_model_num_items(model.get())) - 1;
   return nb::str(Get(model.get(), static_cast<int32_t>(Integer("item", item, 0, most))));
@@ -212,7 +212,7 @@ Dict Info(const Recommender& self) {
   return out;
 }
 
-Dict ProvenanceOf(wisp_model* model, uint32_t index) {
+Dict GetProvenance(wisp_model* model, uint32_t index) {
   wisp_provenance run = WISP_INIT(wisp_provenance);
   wisp_error error;
   Check(wisp_model_provenance(model, index, &run, &error), error);
@@ -239,7 +239,7 @@ nb::typed<nb::list, Dict> Provenance(const Recommender& self) {
   wisp_error error;
   Check(wisp_model_info_read(model.get(), &info, &error), error);
   nb::list out;
-  for (uint32_t i = 0; i < info.num_provenance; ++i) out.append(ProvenanceOf(model.get(), i));
+  for (uint32_t i = 0; i < info.num_provenance; ++i) out.append(GetProvenance(model.get(), i));
   return out;
 }
 
@@ -315,9 +315,9 @@ void BindRecommender(nb::module_& module) {
       .def("__len__", [](const Recommender& self) { return wisp_model_num_items(InUse(self.opened()).get()); })
       .def("find", &Find, nb::arg("key"), nb::sig("def find(self, key: str) -> int | None"),
            "The number of the item with this key, or None.")
-      .def("item_key", &TextOf<wisp_model_item_key>, nb::arg("item"), nb::sig("def item_key(self, item: int) -> str"),
+      .def("item_key", &GetText<wisp_model_item_key>, nb::arg("item"), nb::sig("def item_key(self, item: int) -> str"),
            "The key that the item has in the app's own data; '' if the model carries none.")
-      .def("item_name", &TextOf<wisp_model_item_name>, nb::arg("item"),
+      .def("item_name", &GetText<wisp_model_item_name>, nb::arg("item"),
            nb::sig("def item_name(self, item: int) -> str"),
            "The item's name for people; '' if the model carries none.")
       .def_prop_ro(

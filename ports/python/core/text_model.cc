@@ -19,7 +19,7 @@ void Open(TextModel* self, Dict given) {
   new (self) TextModel{std::move(model)};
 }
 
-wisp_text_info InfoOf(wisp_text_model* model) {
+wisp_text_info ReadInfo(wisp_text_model* model) {
   wisp_text_info info = WISP_INIT(wisp_text_info);
   wisp_error error;
   Check(wisp_text_info_read(model, &info, &error), error);
@@ -28,7 +28,7 @@ wisp_text_info InfoOf(wisp_text_model* model) {
 
 Dict Info(const TextModel& self) {
   const InUse model(self.opened());
-  const wisp_text_info info = InfoOf(model.get());
+  const wisp_text_info info = ReadInfo(model.get());
   Dict out;
   out["width"] = info.width;
   out["num_classes"] = info.num_classes;
@@ -42,7 +42,7 @@ Dict Info(const TextModel& self) {
 nb::typed<nb::list, nb::str> Classes(const TextModel& self) {
   const InUse model(self.opened());
   nb::list out;
-  for (uint32_t i = 0; i < InfoOf(model.get()).num_classes; ++i)
+  for (uint32_t i = 0; i < ReadInfo(model.get()).num_classes; ++i)
     out.append(nb::str(wisp_text_class_name(model.get(), i)));
   return out;
 }
@@ -50,7 +50,7 @@ nb::typed<nb::list, nb::str> Classes(const TextModel& self) {
 nb::object Tokenize(const TextModel& self, nb::handle text) {
   const std::string utf8 = Utf8("text", text);
   const InUse model(self.opened());
-  std::vector<int32_t> tokens(InfoOf(model.get()).max_length);
+  std::vector<int32_t> tokens(ReadInfo(model.get()).max_length);
   size_t count = tokens.size();
   wisp_error error;
   const wisp_code code =
@@ -61,10 +61,10 @@ nb::object Tokenize(const TextModel& self, nb::handle text) {
   return out.array();
 }
 
-using OfText = wisp_code (*)(wisp_text_model*, const char*, float*, size_t, wisp_error*);
+using TextFunction = wisp_code (*)(wisp_text_model*, const char*, float*, size_t, wisp_error*);
 
 // Computes one row of `width` numbers per text; checks for Ctrl-C between texts.
-nb::object EachText(wisp_text_model* model, OfText of_text, const std::vector<const char*>& texts, size_t width) {
+nb::object EachText(wisp_text_model* model, TextFunction of_text, const std::vector<const char*>& texts, size_t width) {
   NewArray<float> out(texts.size(), width);
   wisp_error error;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -77,7 +77,7 @@ nb::object EachText(wisp_text_model* model, OfText of_text, const std::vector<co
 }
 
 // A str gives one row, a list of str an array of rows.
-template <OfText kOfText, uint32_t wisp_text_info::*kWidth>
+template <TextFunction kPerText, uint32_t wisp_text_info::*kWidth>
 nb::object OfTexts(const TextModel& self, nb::handle texts) {
   const bool is_one = PyUnicode_Check(texts.ptr());
   Dict given;
@@ -86,7 +86,7 @@ nb::object OfTexts(const TextModel& self, nb::handle texts) {
   const std::vector<const char*> read = options.Texts("texts");
   if (texts.is_none()) RaiseType("texts is None; allowed is a str or a list of str");
   const InUse model(self.opened());
-  const nb::object rows = EachText(model.get(), kOfText, read, InfoOf(model.get()).*kWidth);
+  const nb::object rows = EachText(model.get(), kPerText, read, ReadInfo(model.get()).*kWidth);
   return is_one ? nb::object(rows[0]) : rows;
 }
 
@@ -104,7 +104,7 @@ Dict Generate(const TextModel& self, nb::handle prompt, Dict given, nb::object o
   });
   listener.Rethrow();
   Check(code, error);
-  return GeneratedOf(generated);
+  return MakeGenerated(generated);
 }
 
 nb::typed<nb::list, Dict> GenerateBatch(const TextModel& self, Dict given, nb::object on_text) {
@@ -123,7 +123,7 @@ nb::typed<nb::list, Dict> GenerateBatch(const TextModel& self, Dict given, nb::o
   listener.Rethrow();
   Check(code, error);
   nb::list out;
-  for (const wisp_generated& one : generated) out.append(GeneratedOf(one));
+  for (const wisp_generated& one : generated) out.append(MakeGenerated(one));
   return out;
 }
 
@@ -171,7 +171,7 @@ int32_t Listener::Say(int64_t prompt, const char* text, size_t num_bytes) {
   }
 }
 
-Dict GeneratedOf(const wisp_generated& generated) {
+Dict MakeGenerated(const wisp_generated& generated) {
   constexpr const char* kEnded[] = {"length", "token", "stop", "context", "caller"};
   Dict out;
   out["text"] =

@@ -17,7 +17,7 @@ class TrainingArguments {
     options_.clipping_norm = given_.Number("clipping_norm");
     options_.num_threads = given_.Count<uint32_t>("num_threads");
     options_.adapter_rank = given_.Count<uint32_t>("adapter_rank");
-    options_.device = DeviceOf(given_, device_);
+    options_.device = ChooseDevice(given_, device_);
     options_.progress = &Progress::OnProgress;
     options_.user_data = &progress_;
   }
@@ -52,7 +52,7 @@ class TrainingArguments {
     options_.delta = given_.Number("delta");
     options_.num_users_public = given_.Count<uint32_t>("num_users_public");
     options_.budget_epsilon = given_.Number("budget_epsilon");
-    options_.unit = UnitOf(given_);
+    options_.unit = ReadGivenUnit(given_);
     options_.times_per_second = given_.Count<uint32_t>("times_per_second");
     options_.session_gap = given_.Signed("session_gap");
     options_.dataset = given_.Text("dataset");
@@ -110,7 +110,7 @@ Dict PlanMemory(Dict dict) {
   options.model_path = given.Path("model");
   options.num_users_public = given.Count<uint32_t>("num_users_public");
   options.num_threads = given.Count<uint32_t>("num_threads");
-  options.device = DeviceOf(given, device);
+  options.device = ChooseDevice(given, device);
   given.End();
   wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory);
   wisp_error error;
@@ -145,7 +145,7 @@ nb::str Statement(Dict dict) {
 nb::str DescribeDevice(Dict dict) {
   Options given(std::move(dict), "describe_device");
   wisp_device device = WISP_INIT(wisp_device);
-  const wisp_device* const named = DeviceOf(given, device);
+  const wisp_device* const named = ChooseDevice(given, device);
   given.End();
   return GiveText([&](char* text, size_t capacity, size_t* needed, wisp_error* error) {
     return wisp_device_describe(named, text, capacity, needed, error);

@@ -25,7 +25,7 @@ Status CheckOptions(const DpFpAuditOptions& o) {
 }
 
 // The tokens that only the canary names, each once.
-std::vector<int32_t> TokensOfItsOwn(const DpFpAuditOptions& o) {
+std::vector<int32_t> FindOwnTokens(const DpFpAuditOptions& o) {
   std::vector<int32_t> tokens(o.canary.inputs.begin(), o.canary.inputs.end());
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
@@ -77,7 +77,7 @@ Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const Record> 
   TrainingOptions step = o.training;
   step.num_steps = step.privacy.steps_per_charge = 1;
   step.num_threads = 1;
-  const std::vector<int32_t> tokens = TokensOfItsOwn(o);
+  const std::vector<int32_t> tokens = FindOwnTokens(o);
   Observations seen;
   std::vector<float> h;
   for (uint64_t i = 0; i < o.observations; ++i) {
@@ -116,7 +116,7 @@ Result<DpFpAuditResult> AuditDpFpStep(const DpFpAuditOptions& o) {
   std::vector<Record> with(o.others.begin(), o.others.end());
   with.push_back(o.canary);
   WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, with, o.training));
-  if (TokensOfItsOwn(o).empty()) return InvalidArgument("the canary needs a token that no other record names");
+  if (FindOwnTokens(o).empty()) return InvalidArgument("the canary needs a token that no other record names");
   WISP_ASSIGN_OR_RETURN(const Observations in, Observe(o, with, 0));
   WISP_ASSIGN_OR_RETURN(const Observations out, Observe(o, o.others, o.observations));
 

@@ -9,7 +9,7 @@
 //   rows   how far the table's rows moved whose tokens the canary names and no other record does
 //   head   how far the head answers to the canary's representation with the canary's label, rather than with another
 //
-// In kPaper the claim is the paper's own, which has no guarantee (WhyPaperHasNoGuarantee): this run refutes it. "Not
+// In kPaper the claim is the paper's own, which has no guarantee (ExplainPaperMode): this run refutes it. "Not
 // refuted" proves nothing, least of all in kPaper: it says that this attack did not see a breach.
 //
 // Ledger: the private modes charge options.training.privacy.ledger for every step, as training does. If the records are

@@ -17,7 +17,7 @@ Status HeadStep::Run(StepReport& report) {
     dropped_[w] = pass_.Add(w, context, context_->records, context_->pooled ? &*context_->pooled : nullptr);
   });
   report.num_dropped += std::accumulate(dropped_.begin(), dropped_.end(), size_t{0});
-  pass_.Fit(context_->NoiseOf(0), context_->weights.current());
+  pass_.Fit(context_->GetNoise(0), context_->weights.current());
   return OkStatus();
 }
 
@@ -83,8 +83,7 @@ Status CheckHead(const Architecture& a, const TrainingOptions& o) {
                                                      .num_coordinates = uint64_t{a.head.num_classes} * a.width,
                                                      .noise_multiplier = o.dp_fp.noise_multiplier}));
   if (IsPaper(o) && o.privacy.ledger != nullptr) {
-    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ",
-                          WhyPaperHasNoGuarantee());
+    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ", ExplainPaperMode());
   }
   return IsPaper(o) ? OkStatus() : CheckHeadReleases(a, o.dp_fp);
 }

@@ -19,7 +19,7 @@ std::optional<DpFpMode> DpFpModeFromText(std::string_view text) {
   return std::nullopt;
 }
 
-const std::string& WhyPaperHasNoGuarantee() {
+const std::string& ExplainPaperMode() {
   static const std::string sentence =
       "DP-FP as its paper prints it has no differential privacy guarantee, and none is stated: noise in the forward "
       "pass covers what "
@@ -34,7 +34,7 @@ const std::string& WhyPaperHasNoGuarantee() {
 }
 
 std::string DescribeDpFp(const Architecture& a, const TrainingOptions& o, uint64_t steps) {
-  if (IsPaper(o)) return "mode paper, for comparison only. " + WhyPaperHasNoGuarantee();
+  if (IsPaper(o)) return "mode paper, for comparison only. " + ExplainPaperMode();
   const auto plan = PrivacyPlan::Create(a, o);
   const auto mechanisms = plan.ok() ? plan->Mechanisms(steps) : plan.status();
   if (!mechanisms.ok()) return "no guarantee: " + mechanisms.status().message();

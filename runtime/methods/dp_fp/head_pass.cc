@@ -82,7 +82,7 @@ size_t HeadPass::Add(size_t worker, RecordContext& context, std::span<const Reco
   if (cache != nullptr) context.pooled_BD = cache->placed(worker);
   for (size_t i = worker; i < draws_.size(); i += num_workers_) {
     const Record& whole = records[draws_[i].record];
-    const Record record = cache != nullptr ? PooledCache::RowOf(whole) : whole;
+    const Record record = cache != nullptr ? PooledCache::GetRow(whole) : whole;
     if (waiting.records.size() == graph_->max_records() || waiting.rows + record.inputs.size() > graph_->max_rows()) {
       dropped += AddWaiting(worker, context);
     }

@@ -68,7 +68,7 @@ std::vector<uint32_t> HeadReleases::State() const {
 
 namespace {
 
-std::vector<double> ValuesOf(std::span<const uint32_t> state) {
+std::vector<double> ComputeValues(std::span<const uint32_t> state) {
   std::vector<double> values(state.size() / 2);
   std::memcpy(values.data(), state.data(), values.size() * sizeof(double));
   return values;
@@ -78,20 +78,20 @@ std::vector<double> ValuesOf(std::span<const uint32_t> state) {
 
 bool HeadReleases::Fits(std::span<const uint32_t> state) const {
   if (state.size() != 2 * (total_.size() + 2)) return false;
-  const std::vector<double> values = ValuesOf(state);
+  const std::vector<double> values = ComputeValues(state);
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
 bool HeadReleases::Restore(std::span<const uint32_t> state) {
   if (!Fits(state)) return false;
-  const std::vector<double> values = ValuesOf(state);
+  const std::vector<double> values = ComputeValues(state);
   std::copy(values.begin(), values.end() - 2, total_.begin());
   weight_ = values[total_.size()];
   squared_weight_ = values[total_.size() + 1];
   return true;
 }
 
-uint32_t HeadReleases::ClassOfMean(size_t of, double trust, double variance) const {
+uint32_t HeadReleases::ClassifyMean(size_t of, double trust, double variance) const {
   const size_t d = options_.width;
   uint32_t best = 0;
   double best_logit = 0;
@@ -143,9 +143,9 @@ void HeadReleases::FitHead(float* weight, float* bias) {
     }
     bias[c] = static_cast<float>(-along - trust * trust * squares[c] / (2 * variance) + std::log(prior[c]));
   }
-  class_of_all_means_ = ClassOfMean(0, trust, variance);
+  class_of_all_means_ = ClassifyMean(0, trust, variance);
   for (size_t c = 1; c < classes; ++c) {
-    if (ClassOfMean(c, trust, variance) != *class_of_all_means_) return class_of_all_means_.reset();
+    if (ClassifyMean(c, trust, variance) != *class_of_all_means_) return class_of_all_means_.reset();
   }
 }
 

@@ -87,7 +87,7 @@ class HeadReleases {
 
  private:
   // The class with the largest logit at the mean of class `of`, fitted as (centre + trust * difference, variance).
-  uint32_t ClassOfMean(size_t of, double trust, double variance) const;
+  uint32_t ClassifyMean(size_t of, double trust, double variance) const;
 
   // The smallest f: keeps logits from being all equal even if the noise explains all, because a tie would always name
   // class 0.

@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-size_t ScratchOf(const BatchGradients::Setup& setup) {
+size_t CountScratch(const BatchGradients::Setup& setup) {
   return setup.norms_head_rows ? FormOuterScratch(setup.parameters) : 0;
 }
 
@@ -16,16 +16,16 @@ FormedGradients::FormedGradients(const kernels::Device& device, const Setup& set
     : ops_(device.ops),
       trained_(&setup.trained),
       rows_(device, setup.max_records, setup.trained.size(), clip, sum),
-      norm_scratch_(ScratchOf(setup), device.memory) {}
+      norm_scratch_(CountScratch(setup), device.memory) {}
 
 size_t FormedGradients::PlanBytes(const Setup& setup) {
   return RecordRows::PlanBytes(setup.max_records, setup.trained.size()) +
-         AlignedArray<float>::AllocatedBytes(ScratchOf(setup));
+         AlignedArray<float>::AllocatedBytes(CountScratch(setup));
 }
 
 void FormedGradients::Outer(const OuterFactor& f) {
   if (!Wants(f.parameter)) return;
-  FormOuterOfRecords(*ops_, f, RowsOf(f.parameter) + f.first_row * f.k, rows_.stride(), norm_scratch_.data());
+  FormRecordOuters(*ops_, f, GetRows(f.parameter) + f.first_row * f.k, rows_.stride(), norm_scratch_.data());
 }
 
 void FormedGradients::Forget() {
@@ -34,12 +34,12 @@ void FormedGradients::Forget() {
 }
 
 void FormedGradients::Rows(const RowsFactor& f) {
-  if (Wants(f.parameter)) FormRowsOfRecords(*ops_, f, RowsOf(f.parameter), rows_.stride());
+  if (Wants(f.parameter)) FormRecordRows(*ops_, f, GetRows(f.parameter), rows_.stride());
 }
 
 void FormedGradients::Vector(const VectorFactor& f) {
   if (Wants(f.parameter))
-    FormVectorOfRecords(*ops_, f, rows_.num_records(), RowsOf(f.parameter) + f.first, rows_.stride());
+    FormRecordVectors(*ops_, f, rows_.num_records(), GetRows(f.parameter) + f.first, rows_.stride());
 }
 
 }  // namespace wisp

@@ -37,7 +37,7 @@ class FormedGradients final : public BatchGradients {
   static size_t PlanBytes(const Setup& setup);
 
  private:
-  float* RowsOf(size_t parameter) const { return rows_.at(trained_->offset(parameter)); }
+  float* GetRows(size_t parameter) const { return rows_.at(trained_->offset(parameter)); }
 
   const kernels::OpTable* ops_;
   const TrainedSet* trained_;

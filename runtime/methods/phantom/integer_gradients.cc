@@ -21,7 +21,7 @@ uint64_t Mix(uint64_t z) {
 }
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ull;
 
-OuterFactor OfRecord(const OuterFactor& f, size_t b) {
+OuterFactor SliceRecordArgs(const OuterFactor& f, size_t b) {
   OuterFactor own = f;
   own.dy_RN += f.records.begin(b) * f.lddy;
   own.x_RK += f.records.begin(b) * f.ldx;
@@ -29,7 +29,7 @@ OuterFactor OfRecord(const OuterFactor& f, size_t b) {
   return own;
 }
 
-RowsFactor OfRecord(const RowsFactor& f, size_t b) {
+RowsFactor SliceRecordArgs(const RowsFactor& f, size_t b) {
   RowsFactor own = f;
   own.ids_R += f.records.begin(b);
   own.dx_RD += f.records.begin(b) * f.lddx;
@@ -42,7 +42,7 @@ RowsFactor OfRecord(const RowsFactor& f, size_t b) {
 struct RowScales {
   float dy = 0, x = 0;
 };
-RowScales ScalesOf(float steps, double dy_squares, double x_squares) {
+RowScales ComputeScales(float steps, double dy_squares, double x_squares) {
   const double ratio = steps * std::sqrt(dy_squares / x_squares);
   if (!(dy_squares > 0) || !(x_squares > 0) || !std::isnormal(ratio)) return {};
   const auto x = static_cast<float>(std::sqrt(ratio));
@@ -51,7 +51,7 @@ RowScales ScalesOf(float steps, double dy_squares, double x_squares) {
 
 }  // namespace
 
-IntegerGradients::Sizes IntegerGradients::SizesOf(const Setup& setup) {
+IntegerGradients::Sizes IntegerGradients::ComputeSizes(const Setup& setup) {
   Sizes sizes;
   for (uint32_t i : setup.trained.parameters()) {
     const ParameterSpec& p = setup.parameters[i];
@@ -77,7 +77,7 @@ IntegerGradients::IntegerGradients(const kernels::Device& device, const Setup& s
       trained_(&setup.trained),
       clip_(clip),
       sum_(&sum),
-      sizes_(SizesOf(setup)),
+      sizes_(ComputeSizes(setup)),
       integers_(sizes_.integers),
       largest_(sizes_.numbers),
       squares_(sizes_.numbers),
@@ -96,7 +96,7 @@ IntegerGradients::IntegerGradients(const kernels::Device& device, const Setup& s
 }
 
 size_t IntegerGradients::PlanBytes(const Setup& setup) {
-  const Sizes sizes = SizesOf(setup);
+  const Sizes sizes = ComputeSizes(setup);
   return AlignedArray<int16_t>::AllocatedBytes(sizes.integers) + AlignedArray<int32_t>::AllocatedBytes(sizes.numbers) +
          AlignedArray<double>::AllocatedBytes(sizes.numbers) + AlignedArray<int32_t>::AllocatedBytes(sizes.scratch) +
          4 * AlignedArray<float>::AllocatedBytes(setup.max_rows) +
@@ -170,7 +170,7 @@ double IntegerGradients::SquaredNorm(size_t b) {
   double squares = refused_ ? std::nan("") : 0;
   for (const Product& p : products_) {
     const size_t begin = p.factor.records.begin(b);
-    const OuterFactor f = OfRecord(p.factor, b);
+    const OuterFactor f = SliceRecordArgs(p.factor, b);
     squares += ops_->outer_squares({.a_RN = f.dy_RN,
                                     .lda = f.lddy,
                                     .b_RK = f.x_RK,
@@ -183,7 +183,7 @@ double IntegerGradients::SquaredNorm(size_t b) {
   }
   for (const VectorFactor& f : vectors_) squares += ops_->sum_squares(f.g_BN + b * f.n, f.n);
   for (const RowsFactor& f : rows_) {
-    row_gradient_.Assign(*ops_, OfRecord(f, b));
+    row_gradient_.Assign(*ops_, SliceRecordArgs(f, b));
     squares += row_gradient_.SumSquares(*ops_);
   }
   return squares;
@@ -198,11 +198,11 @@ double IntegerGradients::Quantise(size_t b, double factor) {
   for (size_t i = 0; i < products_.size(); ++i) {
     const Product& p = products_[i];
     const size_t begin = p.factor.records.begin(b);
-    const OuterFactor f = OfRecord(p.factor, b);
+    const OuterFactor f = SliceRecordArgs(p.factor, b);
     const size_t rows = f.records.rows, lda = Padded(f.n), ldb = Padded(f.k);
     for (size_t r = 0; r < rows; ++r) {
       const RowScales scales =
-          factor == 0 ? RowScales() : ScalesOf(steps, p.dy_squares_R[begin + r], p.x_squares_R[begin + r]);
+          factor == 0 ? RowScales() : ComputeScales(steps, p.dy_squares_R[begin + r], p.x_squares_R[begin + r]);
       scale_R_[r] = scales.dy;
       other_scale_R_[r] = scales.x;
       const uint64_t word = Mix(Mix(seed + kGolden * (i + 1)) + kGolden * (r + 1));
@@ -248,7 +248,7 @@ double IntegerGradients::AddRest(size_t b, float factor, int32_t sign) {
     squares += sum_->Add(0, trained_->offset(f.parameter) + f.first, f.g_BN + b * f.n, f.n, factor, sign);
   }
   for (const RowsFactor& f : rows_) {
-    row_gradient_.Assign(*ops_, OfRecord(f, b));
+    row_gradient_.Assign(*ops_, SliceRecordArgs(f, b));
     const std::span<const int32_t> ids = row_gradient_.ids();
     for (size_t r = 0; r < ids.size(); ++r) {
       squares += sum_->Add(0, trained_->offset(f.parameter) + static_cast<size_t>(ids[r]) * f.d, row_gradient_.row(r),
@@ -261,7 +261,7 @@ double IntegerGradients::AddRest(size_t b, float factor, int32_t sign) {
 // When this returns, record b's contribution is known and within the bound. Its products are not added yet.
 void IntegerGradients::Bound(size_t b) {
   const double norm = std::sqrt(SquaredNorm(b));
-  RecordOutcome& outcome = outcomes_[b] = OutcomeOf(clip_, norm);
+  RecordOutcome& outcome = outcomes_[b] = MakeOutcome(clip_, norm);
   // Rounding makes the integers slightly longer than the numbers that they represent.
   double factor = outcome.factor;
   if (norm > 0) factor = std::min(factor, kShrink * clip_.l2_norm_bound() / norm);

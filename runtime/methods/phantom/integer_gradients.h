@@ -64,7 +64,7 @@ class IntegerGradients final : public BatchGradients {
   struct Sizes {
     size_t integers = 0, numbers = 0, scratch = 0, products = 0, rows = 0, vectors = 0, widest_table = 0;
   };
-  static Sizes SizesOf(const Setup& setup);
+  static Sizes ComputeSizes(const Setup& setup);
 
   double SquaredNorm(size_t b);
   double Quantise(size_t b, double factor);

@@ -13,7 +13,7 @@ PhantomOptions Phantom(const TrainingOptions& o) {
   return {.form = o.recompute_blocks ? NormForm::kFormed : o.privacy.norm_form};
 }
 
-PhantomGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, size_t worker) {
+PhantomGradients::Setup MakeSetup(const Graph& graph, const TrainedSet& trained, size_t worker) {
   return {.parameters = graph.parameters(),
           .trained = trained,
           .head_parameter = graph.head_parameter(),
@@ -22,7 +22,7 @@ PhantomGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, s
           .norms_head_rows = graph.architecture().head.temperature > 0};
 }
 
-IntegerGradients::Setup IntegerSetupOf(const Graph& graph, const TrainedSet& trained) {
+IntegerGradients::Setup MakeIntegerSetup(const Graph& graph, const TrainedSet& trained) {
   return {.parameters = graph.parameters(),
           .trained = trained,
           .max_records = graph.max_records(),
@@ -38,21 +38,22 @@ class PhantomMethod final : public FlatMethod {
     phantom.clip = sum_.clip();
     for (size_t w = 0; w < NumCallers(s.options); ++w) {
       if (sum_.is_on_device()) {
-        Own(std::make_unique<FormedGradients>(device, BatchSetupOf(s.graph, s.trained), phantom.clip, sum_.integers()));
+        Own(std::make_unique<FormedGradients>(device, MakeBatchSetup(s.graph, s.trained), phantom.clip,
+                                              sum_.integers()));
       } else if (integers) {
-        Own(std::make_unique<IntegerGradients>(device, IntegerSetupOf(s.graph, s.trained), phantom.clip,
+        Own(std::make_unique<IntegerGradients>(device, MakeIntegerSetup(s.graph, s.trained), phantom.clip,
                                                sum_.integers()));
       } else {
-        Own(std::make_unique<PhantomGradients>(device, SetupOf(s.graph, s.trained, w), phantom, sum_.integers()));
+        Own(std::make_unique<PhantomGradients>(device, MakeSetup(s.graph, s.trained, w), phantom, sum_.integers()));
       }
     }
   }
 };
 
 size_t PlanGradients(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o) {
-  if (!o.device.memory.is_host()) return FormedGradients::PlanBytes(BatchSetupOf(graph, trained));
-  if (MultipliesIntegers(graph.architecture(), o)) return IntegerGradients::PlanBytes(IntegerSetupOf(graph, trained));
-  return PhantomGradients::PlanBytes(graph.ops(), SetupOf(graph, trained, 0), Phantom(o));
+  if (!o.device.memory.is_host()) return FormedGradients::PlanBytes(MakeBatchSetup(graph, trained));
+  if (MultipliesIntegers(graph.architecture(), o)) return IntegerGradients::PlanBytes(MakeIntegerSetup(graph, trained));
+  return PhantomGradients::PlanBytes(graph.ops(), MakeSetup(graph, trained, 0), Phantom(o));
 }
 
 }  // namespace

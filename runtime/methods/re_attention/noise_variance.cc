@@ -28,7 +28,7 @@ Status Validate(const ReAttentionOptions& o, const Architecture& a) {
 
 NoiseVariance::NoiseVariance(const Architecture& a, const TrainedSet& trained, const ReAttentionOptions& options,
                              double noise_deviation)
-    : parameters_(ParametersOf(a)), trained_(&trained), options_(options), deviation_(noise_deviation) {
+    : parameters_(ListParameters(a)), trained_(&trained), options_(options), deviation_(noise_deviation) {
   item_variance_ = RequireParameter(parameters_, ParameterRole::kItemVariance);
   parameter_variance_ = RequireParameter(parameters_, ParameterRole::kParameterVariance);
   options_.item_frequencies = {};

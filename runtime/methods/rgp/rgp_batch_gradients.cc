@@ -40,7 +40,7 @@ void RgpBatchGradients::Outer(const OuterFactor& f) {
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
   if (head_open_ && head_.parameter != f.parameter) FinishHead();
   float* left = rows_.at(entry.left_offset);
-  if (entry.train == RgpTrain::kFull) FormOuterOfRecords(*ops_, f, left + f.first_row * f.k, rows_.stride(), nullptr);
+  if (entry.train == RgpTrain::kFull) FormRecordOuters(*ops_, f, left + f.first_row * f.k, rows_.stride(), nullptr);
   if (entry.train == RgpTrain::kProjected) ProjectOuter(f, left);
 }
 
@@ -56,7 +56,7 @@ void RgpBatchGradients::ProjectOuter(const OuterFactor& f, float* left) {
   OuterFactor projected = f;
   projected.x_RK = x_right_.data();
   projected.ldx = projected.k = r;
-  FormOuterOfRecords(*ops_, projected, left + f.first_row * r, rows_.stride(), nullptr);
+  FormRecordOuters(*ops_, projected, left + f.first_row * r, rows_.stride(), nullptr);
   head_ = f;
   head_open_ = true;
 }
@@ -66,15 +66,14 @@ void RgpBatchGradients::FinishHead() {
   OuterFactor projected = head_;
   projected.dy_RN = dy_left_.data();
   projected.lddy = projected.n = carriers_->rank();
-  FormOuterOfRecords(*ops_, projected, rows_.at(carriers_->entry(head_.parameter).right_offset), rows_.stride(),
-                     nullptr);
+  FormRecordOuters(*ops_, projected, rows_.at(carriers_->entry(head_.parameter).right_offset), rows_.stride(), nullptr);
   head_open_ = false;
 }
 
 void RgpBatchGradients::Rows(const RowsFactor& f) {
   if (head_open_) FinishHead();
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
-  if (entry.train == RgpTrain::kFull) FormRowsOfRecords(*ops_, f, rows_.at(entry.left_offset), rows_.stride());
+  if (entry.train == RgpTrain::kFull) FormRecordRows(*ops_, f, rows_.at(entry.left_offset), rows_.stride());
   if (entry.train == RgpTrain::kProjected) ProjectRows(f, entry);
 }
 
@@ -86,7 +85,7 @@ void RgpBatchGradients::ProjectRows(const RowsFactor& f, const RgpCarriers::Entr
   RowsFactor projected = f;
   projected.dx_RD = x_right_.data();
   projected.lddx = projected.d = r;
-  FormRowsOfRecords(*ops_, projected, rows_.at(entry.left_offset), rows_.stride());
+  FormRecordRows(*ops_, projected, rows_.at(entry.left_offset), rows_.stride());
   ops_->embed_forward({.table_MD = carriers_->left(f.parameter),
                        .positions_TD = nullptr,
                        .ids_T = f.ids_R,
@@ -103,13 +102,13 @@ void RgpBatchGradients::ProjectRows(const RowsFactor& f, const RgpCarriers::Entr
                           .records = f.records,
                           .n = r,
                           .k = f.d};
-  FormOuterOfRecords(*ops_, right, rows_.at(entry.right_offset), rows_.stride(), nullptr);
+  FormRecordOuters(*ops_, right, rows_.at(entry.right_offset), rows_.stride(), nullptr);
 }
 
 void RgpBatchGradients::Vector(const VectorFactor& f) {
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
   if (entry.train == RgpTrain::kFrozen) return;
-  FormVectorOfRecords(*ops_, f, rows_.num_records(), rows_.at(entry.left_offset) + f.first, rows_.stride());
+  FormRecordVectors(*ops_, f, rows_.num_records(), rows_.at(entry.left_offset) + f.first, rows_.stride());
 }
 
 std::span<const RecordOutcome> RgpBatchGradients::FinishRecords() {

@@ -18,7 +18,7 @@ constexpr double kDependent = 1e-4;
 // full too.
 RgpTrain FullIfAny(RgpTrain chosen) { return chosen == RgpTrain::kFrozen ? RgpTrain::kFrozen : RgpTrain::kFull; }
 
-RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
+RgpTrain ChooseRgpTrain(const RgpOptions& o, const ParameterSpec& p) {
   if (p.shape == ParameterShape::kVector) return o.vectors;
   if (p.role == ParameterRole::kTypeTable) return FullIfAny(o.positions);
   if (p.role == ParameterRole::kClassWeight) return FullIfAny(o.matrices);
@@ -69,7 +69,7 @@ void Orthonormalise(float* v, size_t n, size_t length, const std::function<float
   }
 }
 
-bool Trains(const RgpOptions& o, const ParameterSpec& p) { return TrainOf(o, p) != RgpTrain::kFrozen; }
+bool Trains(const RgpOptions& o, const ParameterSpec& p) { return ChooseRgpTrain(o, p) != RgpTrain::kFrozen; }
 
 Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained) {
   if (o.vectors == RgpTrain::kProjected)
@@ -83,7 +83,7 @@ Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameter
   }
   for (uint32_t i : trained.parameters()) {
     const ParameterSpec& p = parameters[i];
-    const RgpTrain train = TrainOf(o, p);
+    const RgpTrain train = ChooseRgpTrain(o, p);
     const uint32_t smaller = std::min(p.rows, p.cols);
     if (train == RgpTrain::kProjected && o.rank > smaller) {
       return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", smaller, ", the smaller side of ", p.name,
@@ -97,20 +97,20 @@ uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& p
   uint64_t size = 0;
   for (uint32_t i : trained.parameters()) {
     const ParameterSpec& p = parameters[i];
-    const RgpTrain train = TrainOf(o, p);
+    const RgpTrain train = ChooseRgpTrain(o, p);
     if (train == RgpTrain::kFull) size += p.size();
     if (train == RgpTrain::kProjected) size += uint64_t{o.rank} * (uint64_t{p.rows} + p.cols);
   }
   return size;
 }
 
-RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
-                                      const RgpOptions& options, const kernels::Memory& memory) {
+RgpCarriers::Plan RgpCarriers::GetPlan(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
+                                       const RgpOptions& options, const kernels::Memory& memory) {
   Plan plan{.entries = std::vector<Entry>(parameters.size())};
   for (uint32_t i : trained.parameters()) {
     const ParameterSpec& p = parameters[i];
     Entry& entry = plan.entries[i];
-    entry.train = TrainOf(options, p);
+    entry.train = ChooseRgpTrain(options, p);
     const bool projected = entry.train == RgpTrain::kProjected;
     const size_t left = projected ? size_t{p.rows} * options.rank : p.size(),
                  right = projected ? size_t{options.rank} * p.cols : 0;
@@ -142,7 +142,7 @@ RgpCarriers::RgpCarriers(const kernels::Device& device, const std::vector<Parame
       right_(parameters.size()),
       right_transposed_(parameters.size()),
       remainder_(parameters.size()) {
-  Plan plan = PlanOf(parameters, trained, options, device.memory);
+  Plan plan = GetPlan(parameters, trained, options, device.memory);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (plan.entries[i].train != RgpTrain::kProjected) continue;
     left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank, device.memory);

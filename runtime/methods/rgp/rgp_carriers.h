@@ -76,8 +76,8 @@ class RgpCarriers {
     size_t size_bytes = 0;                  // see size_bytes()
     size_t delta = 0, left = 0, right = 0;  // floats of scratch
   };
-  static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained, const RgpOptions& options,
-                     const kernels::Memory& memory);
+  static Plan GetPlan(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
+                      const RgpOptions& options, const kernels::Memory& memory);
 
  private:
   // Where a parameter's carriers are made: in place or, for a device, in host scratch.

@@ -132,19 +132,19 @@ class RgpMethod final : public SumMethod {
   std::vector<AlignedArray<float>> buffers_;  // for each caller: one piece of a gradient
 };
 
-RgpCarriers::Plan PlanOf(const Architecture& a, const TrainingOptions& o) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
-  return RgpCarriers::PlanOf(parameters, TrainedBy(parameters, o), o.rgp, o.device.memory);
+RgpCarriers::Plan GetPlan(const Architecture& a, const TrainingOptions& o) {
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
+  return RgpCarriers::GetPlan(parameters, TrainedBy(parameters, o), o.rgp, o.device.memory);
 }
 
 }  // namespace
 
 std::unique_ptr<GradientMethod> MakeRgpMethod(const MethodSetup& s) {
-  return std::make_unique<RgpMethod>(s, PlanOf(s.graph.architecture(), s.options));
+  return std::make_unique<RgpMethod>(s, GetPlan(s.graph.architecture(), s.options));
 }
 
 MethodBytes PlanRgpMethod(const Graph& graph, const TrainedSet& trained, size_t, const TrainingOptions& o) {
-  const RgpCarriers::Plan carriers = PlanOf(graph.architecture(), o);
+  const RgpCarriers::Plan carriers = GetPlan(graph.architecture(), o);
   const bool is_on_device = !o.device.memory.is_host();
   const size_t size = carriers.release_size, callers = NumCallers(o);
   MethodBytes bytes{.sums =
@@ -165,15 +165,15 @@ bool TrainsByRgp(const ParameterSpec& p, const TrainingOptions& o) { return Trai
 Status CheckRgp(const Architecture& a, const TrainingOptions& o) {
   if (a.head.temperature > 0)
     return Unsupported("rgp projects rows that pass no norm: it is not offered with a cosine head (temperature)");
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   return Validate(o.rgp, parameters, TrainedBy(parameters, o));
 }
 
 uint64_t NumReleasedByRgp(const Architecture& a, const TrainingOptions& o) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   return RgpReleaseSize(o.rgp, parameters, TrainedBy(parameters, o));
 }
 
-size_t RgpRowFloats(const Architecture& a, const TrainingOptions& o) { return PlanOf(a, o).release_size; }
+size_t RgpRowFloats(const Architecture& a, const TrainingOptions& o) { return GetPlan(a, o).release_size; }
 
 }  // namespace wisp

@@ -12,22 +12,22 @@ size_t SparseBatchGradients::OwnRows(const SparseSetup& s) {
   return s.num_negatives == 0 ? 0 : std::min(2 * s.max_length, s.most_set_rows - s.num_negatives);
 }
 
-size_t SparseBatchGradients::MostBlockRowsOf(const SparseSetup& s) {
+size_t SparseBatchGradients::MaxBlockRows(const SparseSetup& s) {
   return s.num_negatives == 0 ? s.most_set_rows : s.num_negatives;
 }
 
 size_t SparseBatchGradients::MostRowFloats(const SparseSetup& s) {
   const SparseLayout layout(s.batch.parameters, s.batch.trained);
-  return layout.size(MostBlockRowsOf(s) + OwnRows(s));
+  return layout.size(MaxBlockRows(s) + OwnRows(s));
 }
 
 namespace {
 
 // Floats for the columns of a head's block that may have to be gathered; and the rows of such a block that pass a norm.
-size_t ColumnsOf(const SparseBatchGradients::SparseSetup& s) {
+size_t CountColumns(const SparseBatchGradients::SparseSetup& s) {
   return s.num_negatives == 0 ? s.max_rows * std::min(kMostBlockRows, s.most_set_rows) : 0;
 }
-size_t NormedRowsOf(const SparseBatchGradients::SparseSetup& s) {
+size_t CountNormedRows(const SparseBatchGradients::SparseSetup& s) {
   return s.batch.norms_head_rows ? std::min(kMostBlockRows, s.most_set_rows) : 0;
 }
 
@@ -45,10 +45,10 @@ SparseBatchGradients::SparseBatchGradients(const kernels::Device& device, const 
       inputs_(setup.max_rows, device.memory),
       targets_(is_sampled() ? setup.max_rows : 0, device.memory),
       slots_(setup.batch.max_records * OwnRows(setup), device.memory),
-      columns_(ColumnsOf(setup), device.memory),
-      normed_(NormedRowsOf(setup) > 0 ? FormOuterScratch(NormedRowsOf(setup), layout_.d()) : 0, device.memory),
-      normed_rows_(NormedRowsOf(setup) * layout_.d(), device.memory),
-      normed_rstd_(NormedRowsOf(setup), device.memory),
+      columns_(CountColumns(setup), device.memory),
+      normed_(CountNormedRows(setup) > 0 ? FormOuterScratch(CountNormedRows(setup), layout_.d()) : 0, device.memory),
+      normed_rows_(CountNormedRows(setup) * layout_.d(), device.memory),
+      normed_rstd_(CountNormedRows(setup), device.memory),
       host_inputs_(inputs_.size()),
       host_targets_(targets_.size()),
       host_slots_(slots_.size()),
@@ -58,10 +58,10 @@ SparseBatchGradients::SparseBatchGradients(const kernels::Device& device, const 
 
 size_t SparseBatchGradients::PlanBytes(const SparseSetup& s) {
   const SparseLayout layout(s.batch.parameters, s.batch.trained);
-  const size_t normed = NormedRowsOf(s), slots = s.batch.max_records * OwnRows(s),
+  const size_t normed = CountNormedRows(s), slots = s.batch.max_records * OwnRows(s),
                targets = s.num_negatives > 0 ? s.max_rows : 0;
   size_t bytes = RecordRows::PlanBytes(s.batch.max_records, MostRowFloats(s));
-  for (size_t words : {s.most_set_rows, s.max_rows, targets, slots, ColumnsOf(s),
+  for (size_t words : {s.most_set_rows, s.max_rows, targets, slots, CountColumns(s),
                        normed > 0 ? FormOuterScratch(normed, layout.d()) : 0, normed * layout.d(), normed})
     bytes += AlignedArray<float>::AllocatedBytes(words);
   return bytes +
@@ -83,7 +83,7 @@ void SparseBatchGradients::BeginStep() {
 
 // The place of an item in the row of the record that is being entered: in the block, or among its own rows. -1: the
 // item is not in the set.
-int32_t SparseBatchGradients::RowOf(int32_t item, size_t b) {
+int32_t SparseBatchGradients::GetRow(int32_t item, size_t b) {
   const int32_t slot = item < 0 ? -1 : set_->slot(item);
   if (slot < static_cast<int32_t>(block_rows())) return slot;
   int32_t& place = place_of_slot_[static_cast<size_t>(slot)];
@@ -98,8 +98,8 @@ int32_t SparseBatchGradients::RowOf(int32_t item, size_t b) {
 // Forms the rows of record b, whose positions begin at `first`. Returns the end of its positions.
 size_t SparseBatchGradients::FormOwnRows(const Record& record, size_t first, size_t b) {
   for (size_t t = 0; t < record.inputs.size(); ++t) {
-    host_inputs_[first + t] = RowOf(record.inputs[t], b);
-    if (is_sampled()) host_targets_[first + t] = RowOf(record.targets[t], b);
+    host_inputs_[first + t] = GetRow(record.inputs[t], b);
+    if (is_sampled()) host_targets_[first + t] = GetRow(record.targets[t], b);
   }
   for (const int32_t slot : own_slots_) place_of_slot_[static_cast<size_t>(slot)] = -1;
   own_slots_.clear();
@@ -121,25 +121,24 @@ void SparseBatchGradients::BeginRecords(Batch records) {
 void SparseBatchGradients::Outer(const OuterFactor& f) {
   if (!Wants(f.parameter)) return;
   if (f.parameter == 0) return TableOuter(f);
-  FormOuterOfRecords(*ops_, f, rows_.at(layout_.dense(f.parameter) + f.first_row * f.k), rows_.stride(), nullptr);
+  FormRecordOuters(*ops_, f, rows_.at(layout_.dense(f.parameter) + f.first_row * f.k), rows_.stride(), nullptr);
 }
 
 // Handles rows [first_row, first_row + n) of the table. Those in the set lie next to each other there. With a sampled
 // softmax the rows are the negatives, which are all in the set.
 void SparseBatchGradients::TableOuter(const OuterFactor& f) {
-  if (f.ids_N != nullptr)
-    return FormOuterOfRecords(*ops_, f, rows_.at(layout_.slot(0)), rows_.stride(), normed_.data());
+  if (f.ids_N != nullptr) return FormRecordOuters(*ops_, f, rows_.at(layout_.slot(0)), rows_.stride(), normed_.data());
   const std::span<const int32_t> set = set_->rows();
   const auto begin = std::lower_bound(set.begin(), set.end(), static_cast<int32_t>(f.first_row)),
              end = std::lower_bound(begin, set.end(), static_cast<int32_t>(f.first_row + f.n));
   const auto first = static_cast<size_t>(begin - set.begin()), columns = static_cast<size_t>(end - begin);
   if (columns == 0) return;
-  const OuterFactor of_set = columns == f.n ? f : OfTheSet(f, first, columns);
-  FormOuterOfRecords(*ops_, of_set, rows_.at(layout_.slot(first)), rows_.stride(), normed_.data());
+  const OuterFactor of_set = columns == f.n ? f : RestrictToSet(f, first, columns);
+  FormRecordOuters(*ops_, of_set, rows_.at(layout_.slot(first)), rows_.stride(), normed_.data());
 }
 
 // The factor restricted to `columns` rows: those of the set from its row `first` on.
-OuterFactor SparseBatchGradients::OfTheSet(const OuterFactor& f, size_t first, size_t columns) {
+OuterFactor SparseBatchGradients::RestrictToSet(const OuterFactor& f, size_t first, size_t columns) {
   const uint32_t* rows = set_rows_.data() + first;
   ops_->gather_columns({.x_RN = f.dy_RN,
                         .ldx = f.lddy,
@@ -178,15 +177,15 @@ OuterFactor SparseBatchGradients::OfTheSet(const OuterFactor& f, size_t first, s
 
 void SparseBatchGradients::Rows(const RowsFactor& f) {
   if (!Wants(f.parameter)) return;
-  if (f.parameter != 0) return FormRowsOfRecords(*ops_, f, rows_.at(layout_.dense(f.parameter)), rows_.stride());
+  if (f.parameter != 0) return FormRecordRows(*ops_, f, rows_.at(layout_.dense(f.parameter)), rows_.stride());
   RowsFactor of_set = f;
   of_set.ids_R = f.of_targets ? targets_.data() : inputs_.data();
-  FormRowsOfRecords(*ops_, of_set, rows_.at(layout_.slot(0)), rows_.stride());
+  FormRecordRows(*ops_, of_set, rows_.at(layout_.slot(0)), rows_.stride());
 }
 
 void SparseBatchGradients::Vector(const VectorFactor& f) {
   if (!Wants(f.parameter)) return;
-  FormVectorOfRecords(*ops_, f, rows_.num_records(), rows_.at(layout_.dense(f.parameter) + f.first), rows_.stride());
+  FormRecordVectors(*ops_, f, rows_.num_records(), rows_.at(layout_.dense(f.parameter) + f.first), rows_.stride());
 }
 
 std::span<const RecordOutcome> SparseBatchGradients::FinishRecords() {

@@ -55,13 +55,13 @@ class SparseBatchGradients final : public BatchGradients {
  private:
   // Table rows that a record has space for beside the block.
   static size_t OwnRows(const SparseSetup& setup);
-  static size_t MostBlockRowsOf(const SparseSetup& setup);
+  static size_t MaxBlockRows(const SparseSetup& setup);
   size_t block_rows() const { return is_sampled() ? setup_.num_negatives : set_->size(); }
   bool is_sampled() const { return setup_.num_negatives > 0; }
   size_t FormOwnRows(const Record& record, size_t first, size_t b);
-  int32_t RowOf(int32_t item, size_t b);
+  int32_t GetRow(int32_t item, size_t b);
   void TableOuter(const OuterFactor& factor);
-  OuterFactor OfTheSet(const OuterFactor& factor, size_t first, size_t columns);
+  OuterFactor RestrictToSet(const OuterFactor& factor, size_t first, size_t columns);
 
   kernels::Device device_;
   const kernels::OpTable* ops_;

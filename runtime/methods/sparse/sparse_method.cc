@@ -97,7 +97,7 @@ class SparseMethod final : public SumMethod {
  protected:
   // The rows of the table come last, in ascending order, a range of them for each worker.
   void ForEachPiece(size_t worker, const Visit& visit) const override {
-    ForEachPieceOf(
+    VisitPieces(
         trained_->parameters().subspan(1), worker, [this](size_t i) { return layout_.dense(i); }, visit);
     const std::span<const int32_t> rows = step_rows_.rows();
     const size_t d = layout_.d(), end = rows.size() * (worker + 1) / num_workers_;
@@ -248,11 +248,11 @@ Status CheckSparse(const Architecture& a, const TrainingOptions& o) {
 
 uint64_t NumReleasedByFest(const Architecture& a, const TrainingOptions& o) {
   const uint64_t rows = std::min<uint64_t>(a.num_items, o.sparse.rows.size() + o.num_negatives);
-  return TrainedBy(ParametersOf(a), o).num_coordinates() - (a.num_items - rows) * a.width;
+  return TrainedBy(ListParameters(a), o).num_coordinates() - (a.num_items - rows) * a.width;
 }
 
 size_t SparseRowFloats(const Architecture& a, const TrainingOptions& o) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   return SparseBatchGradients::MostRowFloats(DeviceSetup(parameters, TrainedBy(parameters, o), a, 1, o));
 }
 

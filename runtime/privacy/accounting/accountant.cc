@@ -30,7 +30,7 @@ constexpr ptrdiff_t kMostDraws = 24, kMostNoises = 128;
 constexpr ptrdiff_t kManyNoises = 8;
 
 // A mechanism that costs nothing has no losses to put on a grid.
-bool Costs(const Mechanism& m) { return m.PureEpsilonOfStep() > 0; }
+bool Costs(const Mechanism& m) { return m.PureEpsilonPerStep() > 0; }
 
 std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
   std::vector<Mechanism> merged;
@@ -162,7 +162,7 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
 
 // `known` is a bound by other means; it is the result if nothing better can be said.
 template <class F>
-double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, const GridPoints& points, F&& figure) {
+double WorstDirection(std::span<const Mechanism> mechanisms, double known, const GridPoints& points, F&& figure) {
   const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
   if (merged.empty()) return known;
   const auto all = [&](bool (*MechanismKind::*holds)(const Mechanism&)) {
@@ -218,7 +218,7 @@ class AnsweredQuestions {
 Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
   double sum = 0;
-  for (const Mechanism& m : mechanisms) sum += static_cast<double>(m.steps()) * m.PureEpsilonOfStep();
+  for (const Mechanism& m : mechanisms) sum += static_cast<double>(m.steps()) * m.PureEpsilonPerStep();
   // The factor exceeds the rounding of each term, with eps0 accurate to a few units in its last place, and of the sum.
   return sum * (1 + static_cast<double>(mechanisms.size() + 8) * std::numeric_limits<double>::epsilon());
 }
@@ -245,8 +245,8 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
     if (rdp < stated.epsilon) stated = {rdp, Accountant::kRdp};
   }
-  const double pld = WorstOfDirections(mechanisms, stated.epsilon, fineness == Fineness::kFull ? kFullGrid : kQuickGrid,
-                                       [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
+  const double pld = WorstDirection(mechanisms, stated.epsilon, fineness == Fineness::kFull ? kFullGrid : kQuickGrid,
+                                    [&](const DiscretePld& p) { return ComputeEpsilon(p, delta.value()); });
   if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
   answered.Keep(mechanisms, delta.value(), fineness, stated);
   return stated;
@@ -265,7 +265,8 @@ Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpDelta(Merge(mechanisms), epsilon));
     known = std::min(known, rdp);
   }
-  return WorstOfDirections(mechanisms, known, kFullGrid, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
+  return WorstDirection(mechanisms, known, kFullGrid,
+                        [&](const DiscretePld& pld) { return ComputeDelta(pld, epsilon); });
 }
 
 }  // namespace wisp::privacy

@@ -50,7 +50,7 @@ Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta d
 
 // RDP of one step at an integer order from 2 on, rounded up; the larger of both directions. It serves code that adds it
 // up while choosing what comes next (privacy_filter.h). CheckAccountable is not applied.
-double RdpOfStep(const Mechanism& mechanism, uint32_t order);
+double StepRdp(const Mechanism& mechanism, uint32_t order);
 
 // The sum over all steps of eps0 or of the range (mechanism.h), rounded up; infinity with a Gaussian.
 Result<double> PureEpsilon(std::span<const Mechanism> mechanisms);

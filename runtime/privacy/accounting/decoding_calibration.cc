@@ -18,7 +18,7 @@ constexpr double kLargestSampleLoss = 100, kSmallestSampleLoss = 1e-9;
 constexpr double kUlp = 0x1p-53;
 
 // Returns a mechanism of `samples` samples, each with at most this pure epsilon up to rounding.
-using MechanismOfLoss = std::function<Result<Mechanism>(double loss)>;
+using LossToMechanism = std::function<Result<Mechanism>(double loss)>;
 
 struct Samples {
   uint64_t count;
@@ -41,13 +41,13 @@ Result<Mechanism> MakeResponse(double lambda, const Samples& samples, const Publ
 }
 
 // Inverts eps0 = log(1 + lambda / ((1 - lambda) u)).
-Result<Mechanism> ResponseOfLoss(double loss, const Samples& samples, const PublicMixture& mixture) {
+Result<Mechanism> LossToResponse(double loss, const Samples& samples, const PublicMixture& mixture) {
   const double u = mixture.support > 0 ? 1 / static_cast<double>(mixture.support) : mixture.min_probability;
   const double odds = std::expm1(loss) * u, lambda = std::isfinite(odds) ? odds / (1 + odds) : 1;
   return MakeResponse(std::min(lambda, 1 - kUlp), samples, mixture);
 }
 
-Result<Mechanism> RangeOfLoss(double loss, const Samples& samples) {
+Result<Mechanism> LossToRange(double loss, const Samples& samples) {
   return Mechanism::BoundedRange({.range = loss, .count = samples.count, .adjacency = samples.adjacency});
 }
 
@@ -57,7 +57,7 @@ Status CheckPure(const PureRequest& request) {
 }
 
 // Starts from the closed form and decreases until rounding does not exceed the target either.
-Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss& mechanism_of) {
+Result<Mechanism> LargestPure(const PureRequest& request, const LossToMechanism& mechanism_of) {
   WISP_RETURN_IF_ERROR(CheckPure(request));
   const double loss = request.epsilon / static_cast<double>(std::max<uint64_t>(1, request.samples));
   for (double less = 0; less < 0.5; less = less == 0 ? 4 * kUlp : 2 * less) {
@@ -71,7 +71,7 @@ Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss&
 
 class SampleLossSearch {
  public:
-  SampleLossSearch(const SampleRequest& request, const MechanismOfLoss& mechanism_of)
+  SampleLossSearch(const SampleRequest& request, const LossToMechanism& mechanism_of)
       : request_(request), mechanism_of_(mechanism_of) {}
 
   Result<SampleCalibration> At(double loss) const {
@@ -86,12 +86,12 @@ class SampleLossSearch {
 
  private:
   const SampleRequest& request_;
-  const MechanismOfLoss& mechanism_of_;
+  const LossToMechanism& mechanism_of_;
 };
 
 // Doubles away from the pure solution until the target is bracketed, then bisects the logarithm. `best` always keeps
 // the promise.
-Result<SampleCalibration> Calibrate(const SampleRequest& request, const MechanismOfLoss& mechanism_of) {
+Result<SampleCalibration> Calibrate(const SampleRequest& request, const LossToMechanism& mechanism_of) {
   const SampleLossSearch search(request, mechanism_of);
   const double pure = request.target.epsilon() / static_cast<double>(std::max<uint64_t>(1, request.samples));
   double low = std::min(pure, kLargestSampleLoss) * (1 - 1e-12), high = low;
@@ -128,25 +128,25 @@ Result<SampleCalibration> Calibrate(const SampleRequest& request, const Mechanis
 
 Result<Mechanism> PureResponse(const PureRequest& request, const PublicMixture& mixture) {
   const Samples samples{request.samples, request.adjacency};
-  return LargestPure(request, [&](double loss) { return ResponseOfLoss(loss, samples, mixture); });
+  return LargestPure(request, [&](double loss) { return LossToResponse(loss, samples, mixture); });
 }
 
 Result<Mechanism> PureBoundedRange(const PureRequest& request) {
   const Samples samples{request.samples, request.adjacency};
-  return LargestPure(request, [&](double loss) { return RangeOfLoss(loss, samples); });
+  return LargestPure(request, [&](double loss) { return LossToRange(loss, samples); });
 }
 
 Result<SampleCalibration> CalibrateResponse(const SampleRequest& request, const PublicMixture& mixture) {
   const Samples samples{request.samples, request.adjacency};
-  return Calibrate(request, [&](double loss) { return ResponseOfLoss(loss, samples, mixture); });
+  return Calibrate(request, [&](double loss) { return LossToResponse(loss, samples, mixture); });
 }
 
 Result<SampleCalibration> CalibrateBoundedRange(const SampleRequest& request) {
   const Samples samples{request.samples, request.adjacency};
-  return Calibrate(request, [&](double loss) { return RangeOfLoss(loss, samples); });
+  return Calibrate(request, [&](double loss) { return LossToRange(loss, samples); });
 }
 
-double ClipOfRange(double range, double temperature) {
+double LargestClipForRange(double range, double temperature) {
   if (!(range > 0 && temperature > 0 && std::isfinite(temperature))) return 0;
   return range * temperature / 4 * (1 - 8 * kUlp);
 }

@@ -57,7 +57,7 @@ Result<SampleCalibration> CalibrateBoundedRange(const SampleRequest& request);
 
 // The largest c such that softmax((b + clip(f - b, -c, c)) / temperature), b public, has at most this range: range *
 // temperature / 4, rounded down. 0 for a temperature that is not a positive number.
-double ClipOfRange(double range, double temperature);
+double LargestClipForRange(double range, double temperature);
 
 }  // namespace wisp::privacy
 

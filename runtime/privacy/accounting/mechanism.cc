@@ -41,7 +41,7 @@ std::string ValueText(const MechanismParameter& parameter, double value) {
 }
 
 // The parameters that the kind has.
-std::span<const MechanismParameter> ParametersOf(const MechanismKind& kind) {
+std::span<const MechanismParameter> ListParameters(const MechanismKind& kind) {
   const auto end = std::find_if(kind.parameters.begin(), kind.parameters.end(), [](const auto& p) { return !p.name; });
   return {kind.parameters.begin(), end};
 }
@@ -93,7 +93,7 @@ Result<EpsilonDelta> EpsilonDelta::Create(double epsilon, double delta) {
 
 Result<Mechanism> Mechanism::Make(const MechanismKind& kind, const Values& values, uint64_t steps,
                                   Adjacency adjacency) {
-  for (size_t i = 0; i < ParametersOf(kind).size(); ++i) {
+  for (size_t i = 0; i < ListParameters(kind).size(); ++i) {
     const MechanismParameter& p = kind.parameters[i];
     const bool ok = values[i] >= p.least && values[i] <= p.most && (!p.is_whole || values[i] == std::floor(values[i]));
     WISP_RETURN_IF_ERROR(Check(p.in_words, values[i], ok, p.allowed));
@@ -126,13 +126,13 @@ std::string_view Mechanism::word() const { return kind_->word; }
 bool Mechanism::is_sample() const { return kind_->is_sample; }
 
 double Mechanism::Parameter(std::string_view name, double otherwise) const {
-  for (size_t i = 0; i < ParametersOf(*kind_).size(); ++i) {
+  for (size_t i = 0; i < ListParameters(*kind_).size(); ++i) {
     if (kind_->parameters[i].name == name) return values_[i];
   }
   return otherwise;
 }
 
-double Mechanism::PureEpsilonOfStep() const { return kind_->pure_epsilon ? kind_->pure_epsilon(*this) : kInfinity; }
+double Mechanism::PureEpsilonPerStep() const { return kind_->pure_epsilon ? kind_->pure_epsilon(*this) : kInfinity; }
 
 uint64_t Mechanism::training_steps() const {
   if (kind_->steps_of_unit == nullptr) return steps_;
@@ -155,7 +155,7 @@ bool Mechanism::DiffersInStepsOnly(const Mechanism& other) const {
 
 std::string Mechanism::Describe() const {
   std::string text = kind_->in_words;
-  for (size_t i = 0; i < ParametersOf(*kind_).size(); ++i) {
+  for (size_t i = 0; i < ListParameters(*kind_).size(); ++i) {
     const MechanismParameter& p = kind_->parameters[i];
     text.append(", ").append(p.in_words).append(" ").append(ValueText(p, values_[i]));
   }
@@ -165,7 +165,7 @@ std::string Mechanism::Describe() const {
 
 std::string Mechanism::ToText() const {
   std::string text = kind_->word;
-  for (size_t i = 0; i < ParametersOf(*kind_).size(); ++i) {
+  for (size_t i = 0; i < ListParameters(*kind_).size(); ++i) {
     const MechanismParameter& p = kind_->parameters[i];
     text.append(" ").append(p.name).append("=").append(ValueText(p, values_[i]));
   }
@@ -181,7 +181,7 @@ Result<Mechanism> Mechanism::FromText(std::string_view text) {
     Values values = {};
     uint64_t steps = 0;
     bool read = true;
-    for (size_t i = 0; read && i < ParametersOf(*kind).size(); ++i) {
+    for (size_t i = 0; read && i < ListParameters(*kind).size(); ++i) {
       read = TakeValue(rest, kind->parameters[i], values[i]);
     }
     constexpr std::string_view kAdjacency = "adjacency=";

@@ -125,7 +125,7 @@ class Mechanism {
 
   // The loss that no outcome of one step exceeds: epsilon at delta 0. Infinity where noise is added.
   //   randomised response   eps0 = log(1 + lambda / ((1 - lambda) min_probability)); bounded range: the range
-  double PureEpsilonOfStep() const;
+  double PureEpsilonPerStep() const;
 
   // This mechanism with another number of steps.
   Result<Mechanism> WithSteps(uint64_t steps) const;

@@ -89,7 +89,7 @@ DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse
   return sum;
 }
 
-double DeltaOf(const DiscretePld& pld, double epsilon) {
+double ComputeDelta(const DiscretePld& pld, double epsilon) {
   double delta = pld.infinity;
   for (size_t i = pld.mass.size(); i-- > 0;) {
     const double loss = static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
@@ -99,7 +99,7 @@ double DeltaOf(const DiscretePld& pld, double epsilon) {
   return delta < 1 ? delta : 1.0;  // 1 also for NaN
 }
 
-double EpsilonOf(const DiscretePld& pld, double delta) {
+double ComputeEpsilon(const DiscretePld& pld, double delta) {
   if (!(pld.infinity <= delta)) return kInfinity;  // infinity also for NaN
   // From the top down, over losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), which is linear in e^e between
   // two losses. above = sum m and missed = sum m (1 - e^(reference - l)) are sums of positive terms, so small deltas
@@ -119,7 +119,7 @@ double EpsilonOf(const DiscretePld& pld, double delta) {
     above += pld.mass[i];
   }
   // Delta was not crossed at or above loss 0, or at the lowest loss if that is above 0. Below it no more masses come.
-  return DeltaOf(pld, 0.0) <= delta ? 0.0 : crossing();
+  return ComputeDelta(pld, 0.0) <= delta ? 0.0 : crossing();
 }
 
 }  // namespace wisp::privacy

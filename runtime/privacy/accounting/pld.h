@@ -73,9 +73,9 @@ DiscretePld Compose(const std::vector<PldPower>& terms);
 // coarse terms.
 LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail);
 
-// DeltaOf: delta at epsilon. EpsilonOf: the smallest epsilon >= 0 for a delta (infinity if no epsilon does).
-double DeltaOf(const DiscretePld& pld, double epsilon);
-double EpsilonOf(const DiscretePld& pld, double delta);
+// ComputeDelta: delta at epsilon. ComputeEpsilon: the smallest epsilon >= 0 for a delta (infinity if no epsilon does).
+double ComputeDelta(const DiscretePld& pld, double epsilon);
+double ComputeEpsilon(const DiscretePld& pld, double delta);
 
 }  // namespace wisp::privacy
 

@@ -30,7 +30,7 @@ const RenyiSums& RenyiPath::OfStep(const Mechanism& mechanism) {
   }
   if (known_.size() >= kKnownSteps) known_.erase(known_.begin());
   RenyiSums sums;
-  for (size_t j = 0; j < sums.size(); ++j) sums[j] = RdpOfStep(mechanism, kRenyiOrders[j]);
+  for (size_t j = 0; j < sums.size(); ++j) sums[j] = StepRdp(mechanism, kRenyiOrders[j]);
   return known_.emplace_back(mechanism, sums).second;
 }
 
@@ -41,7 +41,7 @@ void RenyiPath::Add(const Mechanism& mechanism, double loss_slack) {
     const double a = kRenyiOrders[j];
     sums_[j] += (steps * step[j] + loss_slack * (2 * a - 1) / (a - 1)) * (1 + kBoundRounding);
   }
-  pure_ += (steps * mechanism.PureEpsilonOfStep() + 2 * loss_slack) * (1 + kBoundRounding);
+  pure_ += (steps * mechanism.PureEpsilonPerStep() + 2 * loss_slack) * (1 + kBoundRounding);
 }
 
 RenyiFilter::RenyiFilter(const Budget& budget) : epsilon_(budget.epsilon) {

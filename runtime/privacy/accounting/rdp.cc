@@ -46,7 +46,7 @@ Status CheckAccountable(std::span<const Mechanism> mechanisms) {
   return OkStatus();
 }
 
-double RdpOfStep(const Mechanism& m, uint32_t order) {
+double StepRdp(const Mechanism& m, uint32_t order) {
   if (m.kind().rdp_of_step) return m.kind().rdp_of_step(m, order);
   return m.kind().rdp ? m.kind().rdp(*m.WithSteps(1), order) * (1 + 1e-10) : kInfinity;
 }

@@ -43,7 +43,7 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& op
   if (existing) impl->opened_as.reset();
   if (existing || options.record.is_any()) return Ledger(std::move(impl));
   WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options.record.unit(), options.adjacency));
-  WISP_RETURN_IF_ERROR(impl->RecordToSay(LedgerParts::Says::kPlan).status());
+  WISP_RETURN_IF_ERROR(impl->FindStatedRecord(LedgerParts::Says::kPlan).status());
   return Ledger(std::move(impl));
 }
 
@@ -58,7 +58,7 @@ Result<Ledger> Ledger::OpenExisting(const std::string& path, std::shared_ptr<Led
 Result<RecordSpec> Ledger::RequireRecord() const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  return impl_->budget.RecordToSay(path(), impl_->opened_as, LedgerParts::Says::kCharge);
+  return impl_->budget.FindStatedRecord(path(), impl_->opened_as, LedgerParts::Says::kCharge);
 }
 
 Status Ledger::CheckDataset(const std::string& dataset) const {
@@ -89,7 +89,7 @@ Result<LedgerRow> Ledger::Impl::PlanRow(const PlanRequest& p, LedgerParts& after
   }
   LedgerPlan plan{.run = p.run, .purpose = p.purpose, .part = p.part, .settings = p.settings};
   if (!p.charges.empty()) {
-    WISP_ASSIGN_OR_RETURN(plan.record, RecordToSay(LedgerParts::Says::kPlan));
+    WISP_ASSIGN_OR_RETURN(plan.record, FindStatedRecord(LedgerParts::Says::kPlan));
   }
   for (const ChargeRequest& c : p.charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
   const LedgerParts before = after;
@@ -158,7 +158,7 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   }
   std::lock_guard lock(impl_->mutex);
   Result<ChargeId> id = impl_->Charge(charge);
-  return id.ok() ? id : Result<ChargeId>(impl_->WithWhatWasCharged(id.status(), charge.run));
+  return id.ok() ? id : Result<ChargeId>(impl_->AddPriorCharges(id.status(), charge.run));
 }
 
 Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
@@ -176,7 +176,7 @@ Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, st
     return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be made anew");
   WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));
   LedgerPlan plan{.run = run, .purpose = purpose, .part = part, .settings = settings};
-  WISP_ASSIGN_OR_RETURN(plan.record, impl_->RecordToSay(LedgerParts::Says::kPlan));
+  WISP_ASSIGN_OR_RETURN(plan.record, impl_->FindStatedRecord(LedgerParts::Says::kPlan));
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
   return impl_->Write(transaction, plan);
 }
@@ -193,7 +193,7 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
   if (!impl_->budget.MayPlanRun(part)) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, impl_->RecordToSay(LedgerParts::Says::kPlan));
+  WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, impl_->FindStatedRecord(LedgerParts::Says::kPlan));
   if (impl_->budget.Covers(charges) && (!record || impl_->budget.record() == record)) return OkStatus();
   // A run that does not fit as a whole is charged without a plan, as far as it goes.
   WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(charges).IsBeyond(part));

@@ -323,11 +323,11 @@ class Ledger {
                                    Fineness fineness = Fineness::kFull) const;
 
   // A receipt for everything charged to `run` so far; empty if nothing was.
-  Result<Receipt> ReceiptOf(const std::string& run) const;
+  Result<Receipt> MakeReceipt(const std::string& run) const;
   // True if this ledger, as it is now, has the charge that `receipt` was given for, and everything before it.
   Result<bool> HasPaid(const Receipt& receipt) const;
   // The seq of the first charge to the run that `receipt` was given to; 0 if this ledger has no such charge.
-  Result<uint64_t> FirstChargeOf(const Receipt& receipt) const;
+  Result<uint64_t> FindFirstCharge(const Receipt& receipt) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
   // The number of the newest row of any kind; 0 without rows.

@@ -88,7 +88,7 @@ Status Database::Error(int code) const {
       return IoError(file, "cannot be opened", detail);
     default:
       return IoError(file, "cannot be read or written",
-                     detail.empty() ? "" : ": " + OneLine(sqlite::WhyFailed(handle_.get())));
+                     detail.empty() ? "" : ": " + OneLine(sqlite::GetFailureReason(handle_.get())));
   }
 }
 
@@ -219,8 +219,8 @@ Result<Database> Database::InMemory(const std::string& path) {
 Result<Database> Database::OpenLater(const OpenOptions& options) {
   // Faults that would prevent the file from being created must be known now, not during a run.
   if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
-  if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
-    return IoError("ledger '", options.path, "' cannot be made: the folder '", FolderOf(options.path),
+  if (options.path.empty() || access(GetFolder(options.path).c_str(), W_OK | X_OK) != 0) {
+    return IoError("ledger '", options.path, "' cannot be made: the folder '", GetFolder(options.path),
                    "' is not there, or cannot be written in");
   }
   if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
@@ -262,7 +262,7 @@ void Database::LimitWork() {
 
 // The actual size, whatever the file's header claims.
 Result<int64_t> Database::NumBytes() {
-  if (is_file()) return sqlite::SizeOf(file());
+  if (is_file()) return sqlite::ReadFileSize(file());
   return ReadNumber("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
 }
 
@@ -293,7 +293,7 @@ Status CheckNoWriteAheadLog(const std::string& path, sqlite3* handle) {
                        "latest charges; if it is a ledger, say PRAGMA journal_mode = DELETE in the sqlite3 program");
   }
   const std::string log = std::string(sqlite3_db_filename(handle, "main")) + "-wal";
-  if (sqlite::SizeOf(log) == 0) return OkStatus();
+  if (sqlite::ReadFileSize(log) == 0) return OkStatus();
   return InvalidData("'", OneLine(log),
                      "' lies beside the ledger, which has no write-ahead log: it is of another program or of an older "
                      "copy, and reading it could take charges back; remove that file, and the ledger is read as it is");
@@ -310,7 +310,7 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
     return IoError("ledger '", path, "' is not there");
   WISP_RETURN_IF_ERROR(CheckOneName(path));
   const bool display_only =
-      options.for_display && (access(path.c_str(), W_OK) != 0 || access(FolderOf(path).c_str(), W_OK | X_OK) != 0);
+      options.for_display && (access(path.c_str(), W_OK) != 0 || access(GetFolder(path).c_str(), W_OK | X_OK) != 0);
   sqlite3* handle = nullptr;
   const int flags = (display_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX;
   const int code = OpenFile(path, options.missing == Missing::kCreate, flags, &handle);

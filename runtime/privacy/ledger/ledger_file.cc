@@ -31,7 +31,7 @@ uint32_t BigEndian(const unsigned char* bytes, int size) {
 
 // True if the header has the file's size, as SQLite writes it once a commit has written all pages
 // (sqlite.org/fileformat2.html, 1.3). Otherwise the file is incomplete, and need not be read.
-bool SaysItsSize(sqlite3_file* file, sqlite3_int64 size) {
+bool HeaderMatchesSize(sqlite3_file* file, sqlite3_int64 size) {
   unsigned char header[100];
   if (size < static_cast<sqlite3_int64>(sizeof header) ||
       file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
@@ -41,7 +41,7 @@ bool SaysItsSize(sqlite3_file* file, sqlite3_int64 size) {
 }
 
 bool ReadAll(sqlite3_file* file, sqlite3_int64 size, std::string& bytes) {
-  if (!SaysItsSize(file, size)) return false;
+  if (!HeaderMatchesSize(file, size)) return false;
   bytes.resize(static_cast<size_t>(size));
   constexpr sqlite3_int64 kBlock = 1 << 20;
   for (sqlite3_int64 at = 0; at < size; at += kBlock) {
@@ -58,7 +58,7 @@ bool IsMissing(const std::string& path) {
   return stat(path.c_str(), &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0);
 }
 
-std::string FolderOf(const std::string& path) {
+std::string GetFolder(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }

@@ -14,7 +14,7 @@
 namespace wisp::privacy {
 
 bool IsMissing(const std::string& path);  // the file does not exist, or is empty
-std::string FolderOf(const std::string& path);
+std::string GetFolder(const std::string& path);
 
 // Opens the file, and creates an empty one if it is missing. A new file is readable by its owner only, whatever the
 // umask; its journal gets the same mode. Returns SQLite's result code; `handle` may be set whatever the code is.

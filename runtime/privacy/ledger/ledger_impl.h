@@ -58,9 +58,9 @@ struct Ledger::Impl {
   }
 
   // The definition of a record that a charge or a plan states; nullopt if it costs the same for all records.
-  Result<std::optional<RecordSpec>> RecordToSay(LedgerParts::Says who) const {
+  Result<std::optional<RecordSpec>> FindStatedRecord(LedgerParts::Says who) const {
     if (opened_as && opened_as->is_any()) return std::optional<RecordSpec>();
-    WISP_ASSIGN_OR_RETURN(RecordSpec record, budget.RecordToSay(database.path(), opened_as, who));
+    WISP_ASSIGN_OR_RETURN(RecordSpec record, budget.FindStatedRecord(database.path(), opened_as, who));
     return std::optional(std::move(record));
   }
 
@@ -173,13 +173,13 @@ struct Ledger::Impl {
                       .loss_slack = charge.loss_slack,
                       .plan = budget.PlanFor(charge),
                       .part = charge.part};
-    WISP_ASSIGN_OR_RETURN(entry.record, RecordToSay(LedgerParts::Says::kCharge));
+    WISP_ASSIGN_OR_RETURN(entry.record, FindStatedRecord(LedgerParts::Says::kCharge));
     WISP_RETURN_IF_ERROR(Write(transaction, entry));
     return position.last_id;
   }
 
   // Adds to a charge's error what the run was charged before, which stays spent.
-  Status WithWhatWasCharged(const Status& error, const std::string& run) {
+  Status AddPriorCharges(const Status& error, const std::string& run) {
     const Result<LedgerRows> rows = ReadAll();
     uint64_t steps = 0;
     if (rows.ok()) {

@@ -50,8 +50,8 @@ Status LedgerParts::TakeRecord(const std::optional<RecordSpec>& record, bool is_
   return OkStatus();
 }
 
-Result<RecordSpec> LedgerParts::RecordToSay(const std::string& path, const std::optional<RecordSpec>& asked,
-                                            Says who) const {
+Result<RecordSpec> LedgerParts::FindStatedRecord(const std::string& path, const std::optional<RecordSpec>& asked,
+                                                 Says who) const {
   if (!asked && !record_)
     return PrivacyRefused("ledger '", path,
                           "' does not say what one record is: nothing can be charged before a plan or a run has said "

@@ -36,7 +36,7 @@ class LedgerParts {
   // if these differ, or if there is neither; a plan may differ from an earlier plan that nothing was charged under.
   // `path` names the ledger.
   enum class Says { kCharge, kPlan };
-  Result<RecordSpec> RecordToSay(const std::string& path, const std::optional<RecordSpec>& asked, Says who) const;
+  Result<RecordSpec> FindStatedRecord(const std::string& path, const std::optional<RecordSpec>& asked, Says who) const;
   std::optional<EpsilonDelta> limit() const { return budgets_.front().limit(); }
 
   // kInvalidArgument: charges of a part although records are not divided, or charges of different parts.

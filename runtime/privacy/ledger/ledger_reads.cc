@@ -46,7 +46,7 @@ Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& de
   return composition.State(delta, fineness);
 }
 
-Result<Receipt> Ledger::ReceiptOf(const std::string& run) const {
+Result<Receipt> Ledger::MakeReceipt(const std::string& run) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return ReadReceipt(impl_->database, run);
@@ -58,7 +58,7 @@ Result<bool> Ledger::HasPaid(const Receipt& receipt) const {
   return HasReceipt(impl_->database, receipt);
 }
 
-Result<uint64_t> Ledger::FirstChargeOf(const Receipt& receipt) const {
+Result<uint64_t> Ledger::FindFirstCharge(const Receipt& receipt) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return ReadFirstCharge(impl_->database, receipt);

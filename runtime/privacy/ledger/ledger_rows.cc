@@ -28,7 +28,7 @@ std::optional<ChainValue> AsChain(const std::string& blob) {
 
 // ---- Hashes of rows: everything but an entry's state, which is for display ----
 
-ChainLink LinkOf(const LedgerSubject& s) {
+ChainLink MakeLink(const LedgerSubject& s) {
   return std::move(ChainLink("wisp ledger 1, data set")
                        .Text(s.dataset)
                        .Text(ToText(s.unit))
@@ -38,18 +38,18 @@ ChainLink LinkOf(const LedgerSubject& s) {
                        .Text(s.random_id));
 }
 
-ChainLink LinkOf(const LedgerLimit& l) {
+ChainLink MakeLink(const LedgerLimit& l) {
   return std::move(ChainLink("limit").Number(l.seq).Text(l.time_utc).Real(l.limit.epsilon()).Real(l.limit.delta()));
 }
 
-ChainLink LinkOf(const LedgerSplit& s) {
+ChainLink MakeLink(const LedgerSplit& s) {
   return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.evaluation_share).Text(s.salt));
 }
 
 // "" if the row does not define a record: then it costs like draws from weights.
 std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
-ChainLink LinkOf(const LedgerPlan& p) {
+ChainLink MakeLink(const LedgerPlan& p) {
   ChainLink link("plan");
   link.Number(p.seq)
       .Text(p.time_utc)
@@ -63,7 +63,7 @@ ChainLink LinkOf(const LedgerPlan& p) {
   return link;
 }
 
-ChainLink LinkOf(const LedgerEntry& e) {
+ChainLink MakeLink(const LedgerEntry& e) {
   return std::move(ChainLink("entry")
                        .Number(e.seq)
                        .Number(static_cast<uint64_t>(e.id))
@@ -78,7 +78,7 @@ ChainLink LinkOf(const LedgerEntry& e) {
                        .Text(RecordText(e.record)));
 }
 
-ChainLink LinkOf(const LedgerResult& r) {
+ChainLink MakeLink(const LedgerResult& r) {
   return std::move(
       ChainLink("result").Number(r.seq).Text(r.time_utc).Number(static_cast<uint64_t>(r.entry)).Text(r.text));
 }
@@ -109,7 +109,7 @@ Status ReadLimits(Database& database, uint64_t after, LedgerRows& rows, std::vec
     WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, Checked(database, "limit " + std::to_string(row.Number(0)),
                                                             EpsilonDelta::Create(row.Real(2), row.Real(3))));
     rows.limits.push_back({.seq = static_cast<uint64_t>(row.Number(0)), .time_utc = row.Text(1), .limit = limit});
-    places.push_back({rows.limits.back().seq, LinkOf(rows.limits.back()), row.Blob(4)});
+    places.push_back({rows.limits.back().seq, MakeLink(rows.limits.back()), row.Blob(4)});
   }
 }
 
@@ -156,7 +156,7 @@ Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vec
     const LedgerSplit& split = rows.splits.back();
     if (!(split.evaluation_share > 0 && split.evaluation_share < 1) || split.salt.size() != kSplitSaltBytes)
       return Damaged(database, "its records are divided in a way that none are");
-    places.push_back({split.seq, LinkOf(split), row.Blob(4)});
+    places.push_back({split.seq, MakeLink(split), row.Blob(4)});
   }
 }
 
@@ -178,7 +178,7 @@ Status ReadPlans(Database& database, uint64_t after, LedgerRows& rows, std::vect
                           Checked(database, "plan " + std::to_string(plan.seq), RecordPartFromText(row.Text(5))));
     WISP_ASSIGN_OR_RETURN(plan.record, ReadRecord(database, "plan " + std::to_string(plan.seq), row.Text(7)));
     WISP_RETURN_IF_ERROR(ReadPlanMechanisms(database, plan));
-    places.push_back({plan.seq, LinkOf(plan), row.Blob(4)});
+    places.push_back({plan.seq, MakeLink(plan), row.Blob(4)});
     rows.plans.push_back(std::move(plan));
   }
 }
@@ -194,7 +194,7 @@ Status ReadResults(Database& database, uint64_t after, LedgerRows& rows, std::ve
                             .time_utc = row.Text(1),
                             .entry = row.Number(2),
                             .text = row.Text(3)});
-    places.push_back({rows.results.back().seq, LinkOf(rows.results.back()), row.Blob(4)});
+    places.push_back({rows.results.back().seq, MakeLink(rows.results.back()), row.Blob(4)});
   }
 }
 
@@ -229,7 +229,7 @@ Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::ve
     const LedgerEntry& entry = rows.entries.back();
     if (entry.id != ++rows.end.last_id)
       return Damaged(database, "entry " + std::to_string(rows.end.last_id) + " is missing");
-    places.push_back({entry.seq, LinkOf(entry), row.Blob(10)});
+    places.push_back({entry.seq, MakeLink(entry), row.Blob(10)});
   }
 }
 
@@ -310,7 +310,7 @@ Status CreateTables(Database& database, const LedgerSubject& s) {
                            .BindBlob(5, s.random_id)
                            .Run());
   WISP_ASSIGN_OR_RETURN(Statement head, database.Prepare("INSERT INTO head VALUES (1, 0, ?)"));
-  return head.BindBlob(0, AsText(LinkOf(s).After({}))).Run();
+  return head.BindBlob(0, AsText(MakeLink(s).After({}))).Run();
 }
 
 Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start) {
@@ -321,7 +321,7 @@ Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start) {
   WISP_ASSIGN_OR_RETURN(const PrivacyUnit unit, Checked(database, "its unit", PrivacyUnitFromText(row.Text(1))));
   WISP_ASSIGN_OR_RETURN(const Adjacency adjacency, Checked(database, "its adjacency", AdjacencyFromText(row.Text(2))));
   LedgerSubject subject{row.Text(0), unit, adjacency, row.Number(4) != 0, row.Text(3), row.Blob(5)};
-  if (start != nullptr) *start = {.chain = LinkOf(subject).After({})};
+  if (start != nullptr) *start = {.chain = MakeLink(subject).After({})};
   return subject;
 }
 
@@ -383,7 +383,7 @@ Result<uint64_t> ReadFirstCharge(Database& database, const Receipt& receipt) {
 
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit) {
   LedgerPosition next = Advance(at, limit);
-  next.chain = LinkOf(limit).After(at.chain);
+  next.chain = MakeLink(limit).After(at.chain);
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
       database.Prepare("INSERT INTO limits (seq, time, epsilon, delta, chain) VALUES (?, ?, ?, ?, ?)"));
@@ -399,7 +399,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerSplit& split) {
   LedgerPosition next = Advance(at, split);
-  next.chain = LinkOf(split).After(at.chain);
+  next.chain = MakeLink(split).After(at.chain);
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
       database.Prepare("INSERT INTO splits (seq, time, evaluation_share, salt, chain) VALUES (?, ?, ?, ?, ?)"));
@@ -415,7 +415,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerResult& result) {
   LedgerPosition next = Advance(at, result);
-  next.chain = LinkOf(result).After(at.chain);
+  next.chain = MakeLink(result).After(at.chain);
   WISP_ASSIGN_OR_RETURN(Statement insert,
                         database.Prepare("INSERT INTO results (seq, time, entry, text, chain) VALUES (?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(result.seq))
@@ -430,7 +430,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan) {
   LedgerPosition next = Advance(at, plan);
-  next.chain = LinkOf(plan).After(at.chain);
+  next.chain = MakeLink(plan).After(at.chain);
   WISP_ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO plans (seq, time, run, purpose, chain, part, "
                                                            "settings, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(plan.seq))
@@ -460,7 +460,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry) {
   LedgerPosition next = Advance(at, entry);
   entry.id = next.last_id = at.last_id + 1;
-  next.chain = LinkOf(entry).After(at.chain);
+  next.chain = MakeLink(entry).After(at.chain);
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
       database.Prepare(

@@ -89,7 +89,7 @@ Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
 Result<Receipt> ReadReceipt(Database& database, const std::string& run);
 // True if an entry has that chain value; for verified rows too.
 Result<bool> HasReceipt(Database& database, const Receipt& receipt);
-// See Ledger::FirstChargeOf.
+// See Ledger::FindFirstCharge.
 Result<uint64_t> ReadFirstCharge(Database& database, const Receipt& receipt);
 
 // Add a row at the head, inside a transaction. They set seq, an entry's id, and the time if it is empty. They return

@@ -6,7 +6,7 @@
 
 namespace wisp::privacy {
 
-RecordPart PartOf(const LedgerSplit& split, const RecordName& record) {
+RecordPart GetPart(const LedgerSplit& split, const RecordName& record) {
   ChainLink name("record");
   name.Text(split.salt).Text(record.user);
   if (record.begins) name.Number(static_cast<uint64_t>(*record.begins));

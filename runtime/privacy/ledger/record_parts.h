@@ -19,7 +19,7 @@ struct RecordName {
 // Compares the first 64 bits of BLAKE2b over the salt and the name, as a number from 0 to 1, with the split's share:
 // kEvaluation or kTraining. It must give the same on every machine and in every version: a record that changed sides
 // would be in both parts.
-RecordPart PartOf(const LedgerSplit& split, const RecordName& record);
+RecordPart GetPart(const LedgerSplit& split, const RecordName& record);
 
 }  // namespace wisp::privacy
 

@@ -4,9 +4,9 @@
 //   const RecordSpec record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = 1800});
 //   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("log.ledger", {.dataset = "log.db", .record = record}));
 //
-// Code that reads the data uses the same object (runtime/train/run/records.h, UnitsOf), so a run cannot charge for one
-// kind of record and read another. How much of a record is read is not part of the definition: whatever is cut off, all
-// of the record is protected.
+// Code that reads the data uses the same object (runtime/train/run/records.h, MakeUnits), so a run cannot charge for
+// one kind of record and read another. How much of a record is read is not part of the definition: whatever is cut off,
+// all of the record is protected.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
 

@@ -19,7 +19,7 @@ class GaussianNoise final : public NoiseProcess {
   explicit GaussianNoise(const NoiseOptions& options) : options_(options) {}
 
   void Add(uint64_t step, const ExactGrid& grid, uint64_t, std::span<int64_t> sum, RandomStream& noise) override {
-    AddDiscreteGaussian(noise, options_.SigmaOf(step, grid), sum);
+    AddDiscreteGaussian(noise, options_.GetSigma(step, grid), sum);
   }
 
  private:
@@ -42,7 +42,7 @@ class CorrelatedNoise final : public NoiseProcess {
   }
 
   void Add(uint64_t step, const ExactGrid& grid, uint64_t first, std::span<int64_t> sum, RandomStream&) override {
-    const uint64_t sigma = options_.SigmaOf(step, grid);
+    const uint64_t sigma = options_.GetSigma(step, grid);
     Scratch scratch = Take();
     scratch.stream.Become(*now_, first);
     AddDiscreteGaussian(scratch.stream, sigma, sum);
@@ -84,7 +84,7 @@ class CorrelatedNoise final : public NoiseProcess {
 
 }  // namespace
 
-double NoiseOptions::RatioOf(uint64_t step) const {
+double NoiseOptions::GetRatio(uint64_t step) const {
   double ratio = 1;
   for (const Level& level : levels) {
     if (level.first_step > step) break;
@@ -93,9 +93,9 @@ double NoiseOptions::RatioOf(uint64_t step) const {
   return ratio;
 }
 
-uint64_t NoiseOptions::SigmaOf(uint64_t step, const ExactGrid& grid) const {
+uint64_t NoiseOptions::GetSigma(uint64_t step, const ExactGrid& grid) const {
   const CorrelatedRun run{PartTakenBack(lambda).lambda(), grid.num_coordinates(), num_steps};
-  return grid.sigma_in_steps(MultiplierOf(step), CorrelatedRoundingShift(run));
+  return grid.sigma_in_steps(GetMultiplier(step), CorrelatedRoundingShift(run));
 }
 
 std::unique_ptr<NoiseProcess> MakeNoiseProcess(const NoiseOptions& options) {

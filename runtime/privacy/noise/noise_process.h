@@ -31,10 +31,10 @@ struct NoiseOptions {
   double lambda = 0;
   uint64_t num_steps = 0;
 
-  double RatioOf(uint64_t step) const;
-  double MultiplierOf(uint64_t step) const { return RatioOf(step) * multiplier; }
+  double GetRatio(uint64_t step) const;
+  double GetMultiplier(uint64_t step) const { return GetRatio(step) * multiplier; }
   // The standard deviation of a step's independent noise, in steps of the grid.
-  uint64_t SigmaOf(uint64_t step, const ExactGrid& grid) const;
+  uint64_t GetSigma(uint64_t step, const ExactGrid& grid) const;
 };
 
 class NoiseProcess {

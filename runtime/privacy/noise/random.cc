@@ -106,7 +106,7 @@ void RandomStream::FillBuffer() {
 // The new key is a hash of the old one with the identity of the process, which a fork() child has for itself, and, if
 // the system gives it, fresh entropy. Even without entropy a child's bits are unrelated to those of its parent and
 // siblings, and a stream's to its own earlier ones.
-void RandomStream::TakeAnotherKey(State& s) {
+void RandomStream::ReplaceKey(State& s) {
   struct {
     uint8_t key[kKeyBytes];
     uint8_t fresh[kKeyBytes];
@@ -124,7 +124,7 @@ void RandomStream::TakeAnotherKey(State& s) {
 
 void RandomStream::Freshen() {
   if (!state_->secure) return;
-  TakeAnotherKey(*state_);
+  ReplaceKey(*state_);
   FillBuffer();
 }
 
@@ -134,7 +134,7 @@ void RandomStream::Refill() {
   if (s.fork_count != forks) {
     s.fork_count = forks;
     if (s.secure) {
-      TakeAnotherKey(s);
+      ReplaceKey(s);
       FillBuffer();
       return;
     }

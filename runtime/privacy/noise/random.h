@@ -123,7 +123,7 @@ class RandomStream {
   explicit RandomStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
   void Refill();
   void FillBuffer();
-  static void TakeAnotherKey(State& state);
+  static void ReplaceKey(State& state);
 
   std::unique_ptr<State> state_;
 };

@@ -12,7 +12,7 @@ namespace wisp {
 namespace {
 
 // The tokens of a text to be continued, at most `room`.
-Result<std::vector<int32_t>> HeadOf(const text::Tokenizer& tokenizer, const std::string& text, size_t room) {
+Result<std::vector<int32_t>> MakeHead(const text::Tokenizer& tokenizer, const std::string& text, size_t room) {
   std::vector<int32_t> head;
   WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {.special = text::SpecialTokens::kBefore}, head));
   head.resize(std::min(head.size(), room));
@@ -54,10 +54,10 @@ Result<PrivateContexts> PrivateContexts::Create(const Session& session, const te
       std::clamp<size_t>(texts.texts.size(), 1, std::min<size_t>(sizes.contexts, TextBatch::kMostPlaces - 1));
   WISP_ASSIGN_OR_RETURN(auto batch, TextBatch::Create(session, {.places = 1 + kept}));
   PrivateContexts contexts(session.architecture().num_items, std::move(batch));
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> head, HeadOf(tokenizer, texts.before + texts.public_text, room));
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> head, MakeHead(tokenizer, texts.before + texts.public_text, room));
   Join(head, tail, {}, contexts.public_tokens_);
   for (const std::string& text : texts.texts) {
-    Result<std::vector<int32_t>> tokens = HeadOf(tokenizer, texts.before + text, room);
+    Result<std::vector<int32_t>> tokens = MakeHead(tokenizer, texts.before + text, room);
     if (tokens.ok()) contexts.heads_.push_back(*std::move(tokens));
   }
   contexts.left_out_ = texts.texts.size() - contexts.heads_.size();

@@ -38,7 +38,7 @@ constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 enum class Front { kCharacter, kFault, kOpen };  // kOpen: more bytes may make it a character
 
 // Classifies the front of `bytes`, and returns how many bytes that front has.
-std::pair<size_t, Front> FrontOf(std::string_view bytes) {
+std::pair<size_t, Front> ClassifyFront(std::string_view bytes) {
   const auto lead = static_cast<uint8_t>(bytes[0]);
   if (lead < 0x80) return {1, Front::kCharacter};
   if (lead < 0xc2 || lead > 0xf4) return {1, Front::kFault};
@@ -57,7 +57,7 @@ std::pair<size_t, Front> FrontOf(std::string_view bytes) {
 void AppendBytes(std::string& bytes, bool more_may_come, std::string& text) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
-    const auto [size, front] = FrontOf(rest);
+    const auto [size, front] = ClassifyFront(rest);
     if (front == Front::kOpen && more_may_come) break;
     text += front == Front::kCharacter ? rest.substr(0, size) : kReplacementCharacter;
     rest.remove_prefix(size);
@@ -207,7 +207,7 @@ class ByteLevel : public WholeTokens {
     const size_t before = bytes_.size();
     for (size_t at = 0; at < token.size();) {
       const Character c = CharacterAt(token, at);
-      const int byte = ByteOfLetter(c.code);
+      const int byte = LetterToByte(c.code);
       if (byte < 0) {  // the token stands for no bytes; keep its text
         bytes_.resize(before);
         bytes_ += token;
@@ -245,7 +245,7 @@ class ByteFallback : public WholeTokens {
 
  private:
   void Take(std::string& token) override {
-    const int byte = ByteOfFallback(token);
+    const int byte = ParseFallbackByte(token);
     if (byte < 0) {
       EndRun();
       return Token(token);
@@ -254,7 +254,7 @@ class ByteFallback : public WholeTokens {
     Front front = Front::kCharacter;
     while (!faulty_ && front == Front::kCharacter && whole_ < run_.size()) {
       size_t size = 0;
-      std::tie(size, front) = FrontOf(std::string_view(run_).substr(whole_));
+      std::tie(size, front) = ClassifyFront(std::string_view(run_).substr(whole_));
       if (front == Front::kCharacter) whole_ += size;
     }
     faulty_ = faulty_ || front == Front::kFault;
@@ -318,7 +318,7 @@ class Strip : public DecodeStage {
   std::string held_;
 };
 
-std::unique_ptr<DecodeStage> StageOf(const Step& step, DecodeStage* next) {
+std::unique_ptr<DecodeStage> MakeStage(const Step& step, DecodeStage* next) {
   switch (static_cast<DecodeKind>(step.kind)) {
     case DecodeKind::kWordPiece:
       return std::make_unique<WordPiece>(step, next);
@@ -344,7 +344,7 @@ Decoding::Decoding(const Image& image) : text_(std::make_unique<std::string>()) 
   stages_.push_back(std::make_unique<Output>(*text_));
   if (image.decoders.empty()) stages_.push_back(std::make_unique<Spaces>(stages_.back().get()));
   for (auto step = image.decoders.rbegin(); step != image.decoders.rend(); ++step)
-    stages_.push_back(StageOf(*step, stages_.back().get()));
+    stages_.push_back(MakeStage(*step, stages_.back().get()));
 }
 Decoding::Decoding(Decoding&&) noexcept = default;
 Decoding& Decoding::operator=(Decoding&&) noexcept = default;
@@ -361,14 +361,14 @@ void Decoding::Forget() { stages_.back()->Forget(); }
 
 std::string Decoding::Take() { return std::exchange(*text_, {}); }
 
-std::string Utf8Of(std::string_view bytes) {
+std::string ToUtf8(std::string_view bytes) {
   std::string text, all(bytes);
   AppendBytes(all, /*more_may_come=*/false, text);
   return text;
 }
 
 // Printable bytes of Latin-1 stand for themselves. The other bytes map to U+0100 and up, in order.
-uint32_t LetterOfByte(uint8_t byte) {
+uint32_t ByteToLetter(uint8_t byte) {
   const auto printable = [](uint32_t b) { return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae; };
   if (printable(byte)) return byte;
   if (byte <= 0x20) return 0x100u + byte;
@@ -376,14 +376,14 @@ uint32_t LetterOfByte(uint8_t byte) {
   return 0x100u + 0x43;  // 0xad
 }
 
-int ByteOfLetter(uint32_t code) {
-  if (code < 0x100) return LetterOfByte(static_cast<uint8_t>(code)) == code ? static_cast<int>(code) : -1;
+int LetterToByte(uint32_t code) {
+  if (code < 0x100) return ByteToLetter(static_cast<uint8_t>(code)) == code ? static_cast<int>(code) : -1;
   if (code <= 0x120) return static_cast<int>(code - 0x100);
   if (code <= 0x142) return static_cast<int>(code - 0x121 + 0x7f);
   return code == 0x143 ? 0xad : -1;
 }
 
-int ByteOfFallback(std::string_view token) {
+int ParseFallbackByte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
   const char* begin = token.data() + 3;
   if (*begin == '+') ++begin;  // the reference accepts a sign

@@ -40,14 +40,14 @@ class Decoding {
 };
 
 // Converts bytes to text. Each longest piece that cannot become a character gives one U+FFFD.
-std::string Utf8Of(std::string_view bytes);
+std::string ToUtf8(std::string_view bytes);
 
 // The byte for a letter of GPT-2's byte alphabet, or -1 if it is no such letter; and the inverse.
-int ByteOfLetter(uint32_t code);
-uint32_t LetterOfByte(uint8_t byte);
+int LetterToByte(uint32_t code);
+uint32_t ByteToLetter(uint8_t byte);
 
 // The byte of a token such as "<0x41>", or -1 for any other token.
-int ByteOfFallback(std::string_view token);
+int ParseFallbackByte(std::string_view token);
 
 }  // namespace wisp::text
 

@@ -20,7 +20,7 @@ uint32_t KindIn(std::span<const GraphemeRange> ranges, uint32_t code) {
   return found != ranges.end() && found->first <= code ? found->kind : 0;
 }
 
-uint32_t ClassOf(uint32_t code) {
+uint32_t MatchClass(uint32_t code) {
   const uint32_t kind = KindIn(kGraphemeClasses, code);
   return kind != 0 ? kind : utf8proc_get_property(static_cast<utf8proc_int32_t>(code))->boundclass;
 }
@@ -41,11 +41,11 @@ bool IsSyllable(uint32_t last, uint32_t next) {
 // The state of the current grapheme that the rules need.
 class Boundary {
  public:
-  explicit Boundary(uint32_t code) { Take(code, ClassOf(code)); }
+  explicit Boundary(uint32_t code) { Take(code, MatchClass(code)); }
 
   // True if the next character joins the grapheme. It then becomes part of it.
   bool Joins(uint32_t code) {
-    const uint32_t next = ClassOf(code);
+    const uint32_t next = MatchClass(code);
     if (!Joins(code, next)) return false;
     Take(code, next);
     return true;

@@ -15,15 +15,15 @@ constexpr size_t kAlignment = 8;  // alignment of the scores
 constexpr int kMaxDepth = 8, kMaxTables = 4;
 
 template <typename T>
-std::span<const T> SpanOf(const flatbuffers::Vector<T>* vector) {
+std::span<const T> MakeSpan(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? std::span<const T>() : std::span<const T>(vector->data(), vector->size());
 }
 template <typename T>
-std::span<const T> SpanOf(const flatbuffers::Vector<const T*>* vector) {
+std::span<const T> MakeSpan(const flatbuffers::Vector<const T*>* vector) {
   return vector == nullptr ? std::span<const T>()
                            : std::span<const T>(reinterpret_cast<const T*>(vector->Data()), vector->size());
 }
-std::string_view TextOf(const flatbuffers::Vector<uint8_t>* vector) {
+std::string_view GetText(const flatbuffers::Vector<uint8_t>* vector) {
   return vector == nullptr ? std::string_view()
                            : std::string_view(reinterpret_cast<const char*>(vector->data()), vector->size());
 }
@@ -58,8 +58,8 @@ class Checker {
   bool IsToken(int64_t id) const { return id >= 0 && id < static_cast<int64_t>(num_tokens()); }
 
   Status Tokens() {
-    image_.token_offsets = SpanOf(stored_.token_offsets());
-    image_.token_bytes = TextOf(stored_.token_bytes());
+    image_.token_offsets = MakeSpan(stored_.token_offsets());
+    image_.token_bytes = GetText(stored_.token_bytes());
     const auto offsets = image_.token_offsets;
     if (offsets.size() < 2 || offsets.size() > kMaxTokens + 1) {
       return Fault("there are ", offsets.size(), " offsets of tokens, allowed are 2 to ", kMaxTokens + 1);
@@ -76,7 +76,7 @@ class Checker {
   }
 
   Status Texts() {
-    image_.texts = TextOf(stored_.texts());
+    image_.texts = GetText(stored_.texts());
     return OkStatus();
   }
 
@@ -107,7 +107,7 @@ class Checker {
   Status Model() {
     image_.model = stored_.model();
     image_.options = stored_.options();
-    image_.trie = Trie(SpanOf(stored_.trie()));
+    image_.trie = Trie(MakeSpan(stored_.trie()));
     image_.unk = stored_.unk();
     if (image_.options & ~option::kAll) {
       return Unsupported(name_, ": the options are ", image_.options, ", this build knows up to ", option::kAll);
@@ -129,7 +129,7 @@ class Checker {
   }
 
   Status ByteIds() {
-    image_.byte_ids = SpanOf(stored_.byte_ids());
+    image_.byte_ids = MakeSpan(stored_.byte_ids());
     const bool needed = image_.Is(option::kByteLevel) || image_.Is(option::kByteFallback);
     if (image_.byte_ids.size() != (needed ? 256 : 0)) {
       return Fault("there are ", image_.byte_ids.size(), " tokens of bytes, allowed are ", needed ? 256 : 0);
@@ -153,7 +153,7 @@ class Checker {
   }
 
   Status Merges() {
-    image_.merges = SpanOf(stored_.merges());
+    image_.merges = MakeSpan(stored_.merges());
     if (!image_.Is(option::kByteLevel) && image_.trie.empty()) return Fault("a BPE model needs a trie or bytes");
     if (!std::has_single_bit(image_.merges.size())) {
       return Fault("the table of merges has ", image_.merges.size(), " entries, allowed are powers of two");
@@ -173,7 +173,7 @@ class Checker {
 
   Status Scores() {
     if (image_.trie.empty() || !IsToken(image_.unk)) return Fault("a Unigram model needs a trie and an unknown token");
-    image_.scores = SpanOf(stored_.scores());
+    image_.scores = MakeSpan(stored_.scores());
     if (image_.scores.size() != num_tokens() || reinterpret_cast<uintptr_t>(image_.scores.data()) % kAlignment != 0) {
       return Fault("there are ", image_.scores.size(), " scores, allowed are ", num_tokens(), " on ", kAlignment,
                    " bytes");
@@ -192,8 +192,8 @@ class Checker {
   }
 
   Status Charsmap() {
-    image_.charsmap_trie = SpanOf(stored_.charsmap_trie());
-    image_.charsmap_texts = TextOf(stored_.charsmap_texts());
+    image_.charsmap_trie = MakeSpan(stored_.charsmap_trie());
+    image_.charsmap_texts = GetText(stored_.charsmap_texts());
     if (image_.charsmap_trie.empty() != image_.charsmap_texts.empty())
       return Fault("a charsmap needs both a trie and texts");
     if (image_.charsmap_texts.empty()) return OkStatus();
@@ -210,7 +210,7 @@ class Checker {
   }
 
   Status Added() {
-    image_.added = SpanOf(stored_.added());
+    image_.added = MakeSpan(stored_.added());
     if (image_.added.size() > kMaxAdded)
       return Fault("there are ", image_.added.size(), " added tokens, allowed are ", kMaxAdded);
     int64_t last = -1;
@@ -223,14 +223,14 @@ class Checker {
                            ", this build knows up to ", added::kAll);
       WISP_RETURN_IF_ERROR(TextAt(token.shown(), image_.texts.size()).status());
     }
-    image_.added_raw = Trie(SpanOf(stored_.added_raw()));
-    image_.added_normal = Trie(SpanOf(stored_.added_normal()));
+    image_.added_raw = Trie(MakeSpan(stored_.added_raw()));
+    image_.added_normal = Trie(MakeSpan(stored_.added_normal()));
     WISP_RETURN_IF_ERROR(CheckTrie(image_.added_raw, image_.added.size(), "added tokens"));
     return CheckTrie(image_.added_normal, image_.added.size(), "normalised added tokens");
   }
 
   Status Steps(const flatbuffers::Vector<const schema::TextStep*>* stored, const char* what, std::vector<Step>& steps) {
-    const auto all = SpanOf(stored);
+    const auto all = MakeSpan(stored);
     if (all.size() > kMaxSteps)
       return Fault("there are ", all.size(), " steps of a ", what, ", allowed are ", kMaxSteps);
     for (const schema::TextStep& s : all) {
@@ -305,8 +305,8 @@ class Checker {
   }
 
   Status Specials() {
-    image_.single = SpanOf(stored_.single());
-    image_.pair = SpanOf(stored_.pair());
+    image_.single = MakeSpan(stored_.single());
+    image_.pair = MakeSpan(stored_.pair());
     WISP_RETURN_IF_ERROR(CheckTemplate(image_.single, -1));
     WISP_RETURN_IF_ERROR(CheckTemplate(image_.pair, -2));
     image_.bos = stored_.bos();
@@ -315,7 +315,7 @@ class Checker {
     image_.cls = stored_.cls();
     image_.sep = stored_.sep();
     image_.mask = stored_.mask();
-    image_.ends = SpanOf(stored_.ends());
+    image_.ends = MakeSpan(stored_.ends());
     if (image_.ends.size() > kMaxEnds) return Fault(image_.ends.size(), " tokens end a text, allowed are ", kMaxEnds);
     for (const int32_t id : image_.ends) {
       if (!IsToken(id)) return Fault("a token that ends texts has the id ", id, ", allowed is 0 to ", num_tokens() - 1);

@@ -52,7 +52,7 @@ class Bert {
 
   void Add(uint32_t code) {
     if (On(bert::kClean)) {
-      const uint16_t flags = FlagsOf(code);
+      const uint16_t flags = GetFlags(code);
       if (flags & unicode::kRemoved) return;
       if (flags & unicode::kWhite) code = ' ';
     }

@@ -18,7 +18,7 @@ struct Classed {
 };
 Classed At(std::string_view text, size_t at) {
   const Character c = CharacterAt(text, at);
-  return {FlagsOf(c.code) & kAny, c.size};
+  return {GetFlags(c.code) & kAny, c.size};
 }
 
 // The end of the run of characters of this class.

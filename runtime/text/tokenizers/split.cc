@@ -15,8 +15,8 @@ void Add(size_t begin, size_t end, std::vector<Piece>& out) {
 
 // How to treat a character when a piece is cut.
 enum class Cut { kKeep, kAlone, kDrop };
-template <typename CutOf>
-void CutByCharacter(std::string_view text, const Piece& piece, std::vector<Piece>& out, const CutOf& cut) {
+template <typename FindCut>
+void CutByCharacter(std::string_view text, const Piece& piece, std::vector<Piece>& out, const FindCut& cut) {
   const std::string_view inside = text.substr(0, piece.end);
   size_t begin = piece.begin;
   for (size_t at = piece.begin; at < piece.end;) {
@@ -35,15 +35,15 @@ void CutByCharacter(std::string_view text, const Piece& piece, std::vector<Piece
 
 void CutForBert(std::string_view text, const Piece& piece, std::vector<Piece>& out) {
   CutByCharacter(text, piece, out, [](uint32_t code) {
-    const uint16_t flags = FlagsOf(code);
+    const uint16_t flags = GetFlags(code);
     if (flags & unicode::kWhite) return Cut::kDrop;
     return flags & unicode::kPunctuation ? Cut::kAlone : Cut::kKeep;
   });
 }
 
 // Makes a piece of each run of characters with equal kind_of(code). Characters of kind -1 are left out.
-template <typename KindOf>
-void CutRuns(std::string_view text, const Piece& piece, std::vector<Piece>& out, const KindOf& kind_of) {
+template <typename GetKind>
+void CutRuns(std::string_view text, const Piece& piece, std::vector<Piece>& out, const GetKind& kind_of) {
   const std::string_view inside = text.substr(0, piece.end);
   size_t begin = piece.begin;
   int last = -1;
@@ -60,8 +60,8 @@ void CutRuns(std::string_view text, const Piece& piece, std::vector<Piece>& out,
   if (last >= 0) Add(begin, piece.end, out);
 }
 
-template <typename EndOf>
-void CutByPattern(std::string_view text, const Piece& piece, std::vector<Piece>& out, const EndOf& end_of) {
+template <typename FindEnd>
+void CutByPattern(std::string_view text, const Piece& piece, std::vector<Piece>& out, const FindEnd& end_of) {
   const std::string_view inside = text.substr(piece.begin, piece.end - piece.begin);
   for (size_t at = 0; at < inside.size();) {
     const size_t end = end_of(inside, at);
@@ -118,7 +118,7 @@ void CutPiece(const Step& step, std::string_view text, const Piece& piece, std::
       return CutByPattern(text, piece, out, [](std::string_view in, size_t at) { return Llama3End(in, at, 1); });
     case SplitKind::kWhitespace:
       return CutRuns(text, piece, out, [](uint32_t code) {
-        const uint16_t flags = FlagsOf(code);
+        const uint16_t flags = GetFlags(code);
         if (flags & unicode::kWord) return 1;
         return flags & unicode::kWhite ? -1 : 0;
       });

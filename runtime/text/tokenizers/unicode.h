@@ -79,10 +79,10 @@ inline void Append(uint32_t code, std::string& text) {
 }
 
 // `code` must be below 0x110000.
-inline uint16_t FlagsOf(uint32_t code) {
-  return unicode::kFlagSets[unicode::kBlocks[unicode::kBlockOf[code >> 7]][code & 127]];
+inline uint16_t GetFlags(uint32_t code) {
+  return unicode::kFlagSets[unicode::kBlocks[unicode::kBlockIndex[code >> 7]][code & 127]];
 }
-inline bool Has(uint32_t code, unsigned flags) { return (FlagsOf(code) & flags) != 0; }
+inline bool Has(uint32_t code, unsigned flags) { return (GetFlags(code) & flags) != 0; }
 
 // Appends the lower case: one code point, or two for U+0130.
 void AppendLower(uint32_t code, std::string& text);

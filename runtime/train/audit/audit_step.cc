@@ -76,7 +76,7 @@ class ThroughRelease final : public Observed {
       : options_(step),
         records_(records),
         weights_(o.weights),
-        graph_(MakeGraph(o.architecture, step.device, GraphOf(o.architecture, step))),
+        graph_(MakeGraph(o.architecture, step.device, GraphFor(o.architecture, step))),
         trained_(TrainedBy(graph_->parameters(), step)),
         packed_(graph_->base(), weights_.data()),
         buffers_(graph_->AllocateForTraining()),
@@ -88,7 +88,7 @@ class ThroughRelease final : public Observed {
       negatives_->Draw(0, weights_.data());
     }
     const MethodSetup setup{*graph_, trained_, weights_, options_};
-    method_ = make ? make(setup) : EntryOf(options_).make(setup);
+    method_ = make ? make(setup) : GetEntry(options_).make(setup);
   }
 
   Status Next(std::span<float> sum) override {
@@ -127,7 +127,7 @@ class ThroughRelease final : public Observed {
     if (pass_.empty()) return;
     RecordContext context{
         .weights = packed_.view(), .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
-    pass_.Run(context, method_->GradientsOf(0));
+    pass_.Run(context, method_->GetGradients(0));
   }
 
   TrainingOptions options_;
@@ -159,7 +159,7 @@ Result<RandomStream> Stream(const TrainingOptions& o, uint64_t which) {
 }
 
 // The sound mechanism's release for the canary alone, always sampled, with hardly any noise.
-Result<std::vector<float>> ReleaseOf(const StepAuditOptions& o, const Record& canary) {
+Result<std::vector<float>> MakeRelease(const StepAuditOptions& o, const Record& canary) {
   TrainingOptions step = OneStep(o.training);
   step.expected_batch = step.num_records_public = 1;
   // AdaFEST's threshold falls with the noise, so all rows that the canary names survive, and hardly any other.
@@ -227,7 +227,7 @@ Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, with, step));
   const double sigma = step.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(o.architecture, step));
-  WISP_ASSIGN_OR_RETURN(const std::vector<float> direction, ReleaseOf(o, o.canary));
+  WISP_ASSIGN_OR_RETURN(const std::vector<float> direction, MakeRelease(o, o.canary));
   StepAuditResult result{.claimed_mu = 1 / sigma, .reach = Norm(direction) / step.privacy.clipping_norm};
   if (!(result.reach > 0)) return InvalidArgument("the canary adds nothing to the release: another canary is needed");
   WISP_RETURN_IF_ERROR(ChargeReleases(o, step, plan));
@@ -257,7 +257,7 @@ Result<size_t> StrongestCanary(const StepAuditOptions& o, std::span<const Record
   size_t best = 0;
   double most = -1;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    WISP_ASSIGN_OR_RETURN(const std::vector<float> direction, ReleaseOf(o, candidates[i]));
+    WISP_ASSIGN_OR_RETURN(const std::vector<float> direction, MakeRelease(o, candidates[i]));
     if (Norm(direction) > most) most = Norm(direction), best = i;
   }
   return best;

@@ -7,7 +7,7 @@
 
 namespace wisp {
 
-std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
+std::vector<Record> ViewRecords(const data::LabelledSequences& sequences) {
   std::vector<Record> records;
   for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
   return records;

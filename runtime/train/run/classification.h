@@ -12,7 +12,7 @@
 namespace wisp {
 
 // Records of the texts, each with its label as the only target. They are views: `sequences` must outlive them.
-std::vector<Record> RecordsOf(const data::LabelledSequences& sequences);
+std::vector<Record> ViewRecords(const data::LabelledSequences& sequences);
 
 // The class with the largest logit, the first of equal ones. The head reads its input as the context's head_input says.
 uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens);

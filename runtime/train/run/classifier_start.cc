@@ -31,7 +31,7 @@ Status CheckClassNames(const std::string& where, std::span<const std::string> cl
   return OkStatus();
 }
 
-uint64_t HashOfClasses(std::span<const std::string> classes) {
+uint64_t HashClasses(std::span<const std::string> classes) {
   std::string all;
   for (const std::string& name : classes) all += name + '\n';  // a name cannot contain a line end
   return std::max<uint64_t>(1, Hash64(std::as_bytes(std::span(all))));

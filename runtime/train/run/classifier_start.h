@@ -21,7 +21,7 @@ namespace wisp {
 Status CheckClassNames(const std::string& where, std::span<const std::string> classes);
 
 // A hash of the names in their order, never 0: TrainingOptions::classes_hash.
-uint64_t HashOfClasses(std::span<const std::string> classes);
+uint64_t HashClasses(std::span<const std::string> classes);
 
 // Checks that `base` can learn texts of these classes; refusals name its file. kInvalidData: it has other classes.
 // kUnsupported: a recommender or a decoder, or, with a new adapter, a head that DP-FP made.

@@ -32,7 +32,7 @@ Partial EvaluateSome(const ModelView& graph, const Weights& weights, std::span<c
       popular.resize(num_items);
       graph.ScoreColdStart(context, lists, popular.data(), popular.data());
     }
-    const std::optional<size_t> position = list.PositionOf(c.target, known.empty() ? popular : scores, c.history);
+    const std::optional<size_t> position = list.FindPosition(c.target, known.empty() ? popular : scores, c.history);
     partial.hits += position ? 1 : 0;
     partial.ndcg += Ndcg(position);
   }
@@ -67,7 +67,7 @@ RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase
                              const kernels::OpTable& ops) {
   const kernels::Device device(ops);
   const auto graph =
-      MakeModelView(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
+      MakeModelView(model.architecture(), device, MakeInferenceOptions(device, model.architecture(), model.tensors()));
   return EvaluateRanking(*graph, ParameterSource(model.tensors()), cases, workers, model.lists());
 }
 

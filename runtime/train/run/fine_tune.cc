@@ -16,7 +16,7 @@ namespace wisp {
 namespace {
 
 // The source of an output bias that the run sets itself.
-OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
+OutputBiasOrigin ChooseBiasOrigin(const TrainingJob& job) {
   if (job.architecture.head.output_bias != OutputBias::kFixed) return OutputBiasOrigin::kNone;
   if (!IsPrivate(job.training)) return OutputBiasOrigin::kExactCounts;
   return job.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
@@ -24,7 +24,7 @@ OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
 
 // The definition of one record: the unit, and more if the unit does not say everything. Guarantees for two kinds of
 // records do not add up (decoding_need.h).
-std::string UnitOf(const privacy::RecordSpec& record) {
+std::string ReadGivenUnit(const privacy::RecordSpec& record) {
   const std::string unit(privacy::ToText(record.unit()));
   const bool says_all = record == privacy::RecordSpec::OfEvents({.unit = record.unit()});
   return says_all ? unit : unit + ", " + record.InWords();
@@ -39,7 +39,7 @@ std::span<const StoredTensor> BaseBeside(const ModelFile& base, const Architectu
 
 StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, const TrainingOptions& options,
                             const InitialisationOptions& initialisation, uint64_t seed) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(trained);
+  const std::vector<ParameterSpec> parameters = ListParameters(trained);
   const std::span<const StoredTensor> tensors = base.tensors();
   StartBesideBase start{.base = BaseBeside(base, trained, options)};
   const size_t first_held = parameters[start.base.size()].offset;
@@ -88,7 +88,7 @@ Result<FineTune> FineTune::Begin(FineTuneStart start) {
 Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::string& description,
                                              const JobResult& r) const {
   ProvenanceEntry entry{.description = description,
-                        .sampling = NameOf(r.options.sampling),
+                        .sampling = GetName(r.options.sampling),
                         .steps = r.num_steps,
                         .dataset = start_.dataset,
                         .date = Today(),
@@ -101,11 +101,11 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
   entry.epsilon = r.epsilon;
   entry.delta = job.goal.delta;
   entry.accountant = r.accountant;
-  entry.privacy_unit = UnitOf(start_.ledger->record);
+  entry.privacy_unit = ReadGivenUnit(start_.ledger->record);
   entry.adjacency = "add_remove";
   entry.noise = r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
   static_assert(sizeof(privacy::ChainValue) == kReceiptBytes);
-  WISP_ASSIGN_OR_RETURN(entry.receipt, ledger_->ReceiptOf(r.run));
+  WISP_ASSIGN_OR_RETURN(entry.receipt, ledger_->MakeReceipt(r.run));
   return entry;
 }
 
@@ -113,7 +113,7 @@ ModelContents FineTune::Contents(const TrainingJob& job, FineTuneOutput& output)
   const ModelFile* base = start_.base;
   ModelContents contents = std::move(output.contents);
   contents.allow_seen = output.allow_seen.value_or(base != nullptr && base->lists().allow_seen && !contents.classifier);
-  contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : OriginOfBias(job);
+  contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : ChooseBiasOrigin(job);
   if (base == nullptr) return contents;
   contents.provenance = JoinProvenance({base->provenance()});
   contents.retired.assign(base->retired().begin(), base->retired().end());
@@ -156,7 +156,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   std::vector<int32_t> withheld;
   job.lists = [&](const JobResult& result) {
     take_untrained(result);
-    return ListsOf(contents, withheld);
+    return MakeLists(contents, withheld);
   };
   // An adapter must not replace its base, which it needs.
   if (contents.architecture.adapter)

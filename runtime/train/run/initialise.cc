@@ -55,7 +55,7 @@ void Skip(const ParameterSpec& p, privacy::RandomStream& random) {
 void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
                        privacy::RandomStream& random, std::span<float> weights, size_t first) {
   std::fill(weights.begin(), weights.end(), 0.0f);
-  for (const ParameterSpec& p : ParametersOf(architecture)) {
+  for (const ParameterSpec& p : ListParameters(architecture)) {
     if (p.offset < first) {
       Skip(p, random);
       continue;

@@ -17,7 +17,7 @@ struct InitialisationOptions {
 };
 
 // Initialises all weights. Gains are 1, biases and the matrix of classes 0. `weights` has
-// FlatSize(ParametersOf(architecture)) entries; gaps become 0. If `first`, the start of a parameter, is given,
+// FlatSize(ListParameters(architecture)) entries; gaps become 0. If `first`, the start of a parameter, is given,
 // `weights` has only the entries from there on, with the same numbers.
 void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
                        privacy::RandomStream& random, std::span<float> weights, size_t first = 0);

@@ -41,23 +41,23 @@ class JobRun {
     const auto start = std::chrono::steady_clock::now();
     WISP_RETURN_IF_ERROR(Prepare());
     if (job_.started && !job_.shrink_rows) job_.started();
-    WISP_RETURN_IF_ERROR(TrainOrSayWhatStays());
+    WISP_RETURN_IF_ERROR(TrainOrReport());
     trainer_->EndSteps();
     TakeWeights();
-    WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));
+    WISP_RETURN_IF_ERROR(AddChargeNote(trainer_->CheckDevice()));
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!set_.test.empty()) result_.test = Evaluate(set_.test);
     if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
-    if (job_.write) WISP_RETURN_IF_ERROR(BehindTheSteps(job_.write(result_)));
+    if (job_.write) WISP_RETURN_IF_ERROR(AddChargeNote(job_.write(result_)));
     if (!result_.paused) saved_.Remove();
     return std::move(result_);
   }
 
  private:
   // Adds to an error after the steps that their charges stay.
-  Status BehindTheSteps(const Status& status) const {
+  Status AddChargeNote(const Status& status) const {
     const bool is_paid = IsPrivateJob(job_) && !status.ok();
-    return is_paid ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;
+    return is_paid ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
   }
 
   Status Prepare() {
@@ -91,7 +91,7 @@ class JobRun {
     options_ = job_.training;
     if (options_.method == Method::kDpFp) options_.sampling = Sampling::kPoisson;
     if (options_.num_steps == 0) {
-      WISP_ASSIGN_OR_RETURN(options_.num_steps, StepsOfEpochs(job_.epochs, NumRecords(), options_.expected_batch));
+      WISP_ASSIGN_OR_RETURN(options_.num_steps, EpochsToSteps(job_.epochs, NumRecords(), options_.expected_batch));
     }
     if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
     if (job_.evaluate_every > 0 &&
@@ -112,7 +112,7 @@ class JobRun {
     if (job_.pause_after > 0 && job_.checkpoint_path.empty())
       return InvalidArgument("a run that is to pause after ", Counted(job_.pause_after, "step"), " needs a checkpoint");
     result_.planned_steps = options_.num_steps;
-    end_ = StepsOfCall(job_, options_.num_steps, checkpoint ? checkpoint->step : 0);
+    end_ = FindLastCallStep(job_, options_.num_steps, checkpoint ? checkpoint->step : 0);
     if (IsPrivateJob(job_)) {
       WISP_ASSIGN_OR_RETURN(const JobCharges::End end, charges_.Check(checkpoint ? &*checkpoint : nullptr));
       end_ = end.step;
@@ -140,7 +140,8 @@ class JobRun {
   // Call this before the first charge.
   Status CheckNotCancelled() const {
     if (!job_.cancelled || !job_.cancelled()) return OkStatus();
-    return Cancelled("training was cancelled before its first step; nothing was charged, and ", WhatStays(saved_, 0));
+    return Cancelled("training was cancelled before its first step; nothing was charged, and ",
+                     DescribeSavedState(saved_, 0));
   }
 
   // Keeps only the records of the part that the charges are for.
@@ -153,14 +154,14 @@ class JobRun {
     if (!split)
       return InvalidArgument("the run is to read the part '", std::string(ToText(p.part)),
                              "' of the records, and ledger '", p.ledger->path(), "' does not divide them");
-    sequences_ = SequencesOf(p.part, *split, *job_.sequences);
+    sequences_ = SelectSequences(p.part, *split, *job_.sequences);
     return OkStatus();
   }
 
   // Reserves disk space before anything is charged.
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
-      const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
+      const std::vector<ParameterSpec> parameters = ListParameters(job_.architecture);
       const size_t trained = TrainedBy(parameters, options_).size();
       const size_t kept = job_.architecture.adapter ? trained : FlatSize(parameters) - FirstHeld(parameters, options_);
       const uint64_t floats = kept * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
@@ -223,7 +224,7 @@ class JobRun {
 
   std::vector<float> StartWeights() const {
     if (!options_.base.empty()) return {job_.start_weights.begin(), job_.start_weights.end()};
-    std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
+    std::vector<float> weights(FlatSize(ListParameters(job_.architecture)));
     if (job_.start_weights.size() < weights.size()) {
       RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
       InitialiseWeights(job_.architecture, job_.initialisation, random, weights);
@@ -237,8 +238,8 @@ class JobRun {
     // without what follows all other parameters: an adapter's matrices, or variances
     Architecture first = WithoutAdapter(a);
     first.re_attention = ReAttention::kOff;
-    const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
-                 base = FlatSize(ParametersOf(first));
+    const size_t given = job_.start_weights.size(), all = FlatSize(ListParameters(a)),
+                 base = FlatSize(ListParameters(first));
     if (job_.shrink_rows && (given == 0 || !IsPrivateJob(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
       return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
     const PrivateTraining& p = job_.training.privacy;
@@ -247,7 +248,7 @@ class JobRun {
     if (const auto& of_base = job_.training.base; !of_base.empty()) {
       WISP_RETURN_IF_ERROR(ValidateBase(a, job_.training));
       if (job_.shrink_rows) return InvalidArgument("shrinking rows (shrink_rows) is of runs that train them");
-      const size_t held = all - FirstHeld(ParametersOf(a), job_.training);
+      const size_t held = all - FirstHeld(ListParameters(a), job_.training);
       if (given == held) return OkStatus();
       return InvalidArgument("there are ", given, " start weights, allowed are ", held, ", those behind the base's");
     }
@@ -266,8 +267,7 @@ class JobRun {
 
   Status CheckPaperGoal() const {
     if (!job_.goal.epsilon && !job_.goal.noise_multiplier) return OkStatus();
-    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ",
-                          WhyPaperHasNoGuarantee());
+    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ", ExplainPaperMode());
   }
 
   Status PreparePrivacy(std::span<const float> weights) {
@@ -322,12 +322,12 @@ class JobRun {
   }
 
   // Memory may run out in the middle of a step, so nothing is saved then: what was saved before is consistent.
-  Status TrainOrSayWhatStays() {
+  Status TrainOrReport() {
     try {
       return Train();
     } catch (const std::bad_alloc&) {
       const Status status = IoError("there is not enough memory to go on after step ", trainer_->step(), " of ", end_);
-      return IsPrivateJob(job_) ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;
+      return IsPrivateJob(job_) ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
     }
   }
 
@@ -341,7 +341,7 @@ class JobRun {
         // Another user of the ledger spent what this run had room for: the run ends with what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
             !LimitRefuses(charges_.Next(trainer_->step(), end_)))
-          return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+          return AddSavedState(report.status(), saved_, trainer_->num_charged());
         end_ = trainer_->step();
         result_.ended_early = EndedEarly(end_, options_.num_steps, report.status());
         break;
@@ -407,7 +407,7 @@ class JobRun {
     if (!job_.progress || job_.progress(progress)) return OkStatus();
     Save();
     return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
-                     WhatStays(saved_, trainer_->num_charged()));
+                     DescribeSavedState(saved_, trainer_->num_charged()));
   }
 
   // Updates the shown epsilon. It changes only with a charge, and computing it takes as long as some records do. At the
@@ -437,7 +437,7 @@ class JobRun {
     result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
     if (job_.shrink_rows)
       ShrinkRows(job_.architecture, job_.start_weights,
-                 VarianceOfNoise(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
+                 ComputeNoiseVariance(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
   }
 
   // Evaluates the weights that TakeWeights took.
@@ -446,8 +446,8 @@ class JobRun {
     const kernels::Device& device = job_.training.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const std::vector<StoredTensor> tensors =
-        TensorsOf(trainer_->graph().parameters(), job_.training.base, result_.weights.data());
-    const auto graph = MakeModelView(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
+        LocateTensors(trainer_->graph().parameters(), job_.training.base, result_.weights.data());
+    const auto graph = MakeModelView(job_.architecture, host, MakeInferenceOptions(host, job_.architecture, tensors));
     return EvaluateRanking(*graph, ParameterSource(tensors), cases, trainer_->workers(),
                            job_.lists ? job_.lists(result_) : ModelLists{});
   }

@@ -48,14 +48,14 @@ Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(StepRange steps, doub
   return charges;
 }
 
-uint64_t StepsOfCall(const TrainingJob& job, uint64_t num_steps, uint64_t done) {
+uint64_t FindLastCallStep(const TrainingJob& job, uint64_t num_steps, uint64_t done) {
   const uint64_t left = num_steps - std::min(done, num_steps);
   return num_steps - left + (job.pause_after > 0 ? std::min(job.pause_after, left) : left);
 }
 
 Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
   const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
-  const End whole{.step = StepsOfCall(job_, options_.num_steps, done), .early = {}};
+  const End whole{.step = FindLastCallStep(job_, options_.num_steps, done), .early = {}};
   if (job_.planned_runs > 1 && checkpoint == nullptr && !options_.privacy.reproducible_seed) {
     WISP_RETURN_IF_ERROR(CheckPlan());
     return whole;
@@ -69,7 +69,7 @@ Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
   const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);
   if (refusal.ok()) return whole;
   if (refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed) return refusal;
-  if (done == 0) return WithWhatFits(budget, refusal);
+  if (done == 0) return AddAffordableSteps(budget, refusal);
   WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
   WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(fit, 1));
   return End{.step = done + fit, .early = EndedEarly(done + fit, whole.step, refusal)};

@@ -12,7 +12,7 @@
 namespace wisp {
 
 // The last step of a call that begins after step `done` of a job of `num_steps`, if all of them can be paid.
-uint64_t StepsOfCall(const TrainingJob& job, uint64_t num_steps, uint64_t done);
+uint64_t FindLastCallStep(const TrainingJob& job, uint64_t num_steps, uint64_t done);
 
 class JobCharges {
  public:

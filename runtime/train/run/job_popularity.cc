@@ -55,7 +55,7 @@ Status JobPopularity::Prepare() {
   }
   if (!SelectsRows()) return OkStatus();
   const RowSelection& selection = job_.rows;
-  const char* method = NameOf(job_.training.method);
+  const char* method = GetName(job_.training.method);
   const uint32_t num_items = job_.architecture.num_items;
   if (selection.count == 0 || selection.count > num_items) {
     return InvalidArgument(method, ": rows of the item table to train (`rows`) are ", selection.count,

@@ -22,8 +22,8 @@ struct Room {
 };
 
 // The sum over some rows, whose hidden states are h [targets, D].
-double NatsOfRows(const ModelView& graph, const Weights& weights, Room& room, const float* h,
-                  std::span<const int32_t> targets) {
+double ComputeRowNats(const ModelView& graph, const Weights& weights, Room& room, const float* h,
+                      std::span<const int32_t> targets) {
   const size_t num_items = graph.architecture().num_items, rows = targets.size();
   std::fill(room.max.begin(), room.max.end(), -std::numeric_limits<float>::infinity());
   std::fill(room.sum.begin(), room.sum.end(), 0.0f);
@@ -46,20 +46,21 @@ double NatsOfRows(const ModelView& graph, const Weights& weights, Room& room, co
   return nats;
 }
 
-double NatsOf(const ModelView& graph, const Weights& weights, Room& room, const Record& record) {
+double ComputeNats(const ModelView& graph, const Weights& weights, Room& room, const Record& record) {
   RecordContext context{.weights = weights, .buffers = room.buffers, .cache = &room.cache};
   const float* h = graph.RepresentEach(context, record.inputs);
   double nats = 0;
   for (size_t row = 0; row < record.targets.size(); row += kRowsAtOnce) {
     const size_t rows = std::min(kRowsAtOnce, record.targets.size() - row);
-    nats += NatsOfRows(graph, weights, room, h + row * graph.architecture().width, record.targets.subspan(row, rows));
+    nats +=
+        ComputeRowNats(graph, weights, room, h + row * graph.architecture().width, record.targets.subspan(row, rows));
   }
   return nats;
 }
 
 }  // namespace
 
-std::vector<Record> RecordsOf(const data::TextSequences& texts) {
+std::vector<Record> ViewRecords(const data::TextSequences& texts) {
   std::vector<Record> records;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::span<const int32_t> tokens = texts.Record(i);
@@ -75,7 +76,7 @@ LanguageQuality EvaluateLanguage(const ModelView& graph, const ParameterSource& 
   workers.Run([&](size_t worker) {
     Room room(graph);
     for (size_t i = worker; i < records.size(); i += workers.size())
-      nats[i] = NatsOf(graph, weights.view(), room, records[i]);
+      nats[i] = ComputeNats(graph, weights.view(), room, records[i]);
   });
   LanguageQuality quality{.nats = std::accumulate(nats.begin(), nats.end(), 0.0)};
   for (const Record& record : records) quality.num_tokens += record.targets.size();

@@ -1,6 +1,6 @@
 // Texts as records of a decoder, and how well the decoder predicts them.
 //
-//   const std::vector<Record> records = RecordsOf(texts);                       // of data::EncodeTexts
+//   const std::vector<Record> records = ViewRecords(texts);                       // of data::EncodeTexts
 //   const LanguageQuality q = EvaluateLanguage(graph, weights, records, workers);
 //   std::exp(q.Loss())                                                          // perplexity per token
 #ifndef WISP_RUNTIME_TRAIN_RUN_LANGUAGE_H_
@@ -18,7 +18,7 @@ namespace wisp {
 
 // One record per text: its inputs are all tokens but the last, its targets all but the first. `texts` must outlive
 // them.
-std::vector<Record> RecordsOf(const data::TextSequences& texts);
+std::vector<Record> ViewRecords(const data::TextSequences& texts);
 
 struct LanguageQuality {
   double nats = 0;  // sum of -ln(probability) over all predicted tokens

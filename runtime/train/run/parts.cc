@@ -24,18 +24,18 @@ Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequence
       "of it that wisp log backup made; a log that begins anew takes a ledger of its own");
 }
 
-data::Sequences SequencesOf(privacy::RecordPart part, const privacy::LedgerSplit& split,
-                            const data::Sequences& sequences) {
+data::Sequences SelectSequences(privacy::RecordPart part, const privacy::LedgerSplit& split,
+                                const data::Sequences& sequences) {
   if (part == privacy::RecordPart::kAll) return sequences;
   data::Sequences kept;
   kept.item_keys = sequences.item_keys;
   for (size_t u = 0; u < sequences.num_users(); ++u) {
     privacy::RecordName name{.user = sequences.user_keys[u]};
     if (!sequences.unit_begins.empty()) name.begins = sequences.unit_begins[u];
-    if (privacy::PartOf(split, name) != part) continue;
+    if (privacy::GetPart(split, name) != part) continue;
     const std::span<const int32_t> items = sequences.User(u);
     kept.items.insert(kept.items.end(), items.begin(), items.end());
-    const std::span<const int64_t> times = sequences.TimesOf(u);
+    const std::span<const int64_t> times = sequences.GetTimes(u);
     kept.times.insert(kept.times.end(), times.begin(), times.end());
     kept.offsets.push_back(kept.items.size());
     kept.user_keys.push_back(sequences.user_keys[u]);

@@ -12,10 +12,10 @@ namespace wisp {
 // one now. Call it before the first charge of a run.
 Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequences& sequences);
 
-// The users of `sequences`, or smaller units, that belong to `part` by privacy::PartOf; all of them for kAll. Items
+// The users of `sequences`, or smaller units, that belong to `part` by privacy::GetPart; all of them for kAll. Items
 // keep their numbers.
-data::Sequences SequencesOf(privacy::RecordPart part, const privacy::LedgerSplit& split,
-                            const data::Sequences& sequences);
+data::Sequences SelectSequences(privacy::RecordPart part, const privacy::LedgerSplit& split,
+                                const data::Sequences& sequences);
 
 }  // namespace wisp
 

@@ -7,12 +7,12 @@
 
 namespace wisp {
 
-Result<privacy::RecordSpec> RecordOfEvents(const privacy::RecordSpec::Events& events) {
-  WISP_RETURN_IF_ERROR(UnitsOf(events).status());
+Result<privacy::RecordSpec> MakeEventRecord(const privacy::RecordSpec::Events& events) {
+  WISP_RETURN_IF_ERROR(MakeUnits(events).status());
   return privacy::RecordSpec::OfEvents(events);
 }
 
-Result<data::Units> UnitsOf(const privacy::RecordSpec::Events& events) {
+Result<data::Units> MakeUnits(const privacy::RecordSpec::Events& events) {
   data::Units units{.session_gap = events.session_gap, .times_per_second = events.times_per_second};
   switch (events.unit) {
     case privacy::PrivacyUnit::kUser:
@@ -59,7 +59,7 @@ std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t f
   return cases;
 }
 
-Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch) {
+Result<uint64_t> EpochsToSteps(double epochs, double num_records, uint32_t expected_batch) {
   if (!(epochs >= 0 && epochs <= 1e6)) return InvalidArgument("epochs is ", epochs, ", allowed is 0 to 1000000");
   return static_cast<uint64_t>(std::ceil(epochs * num_records / std::max(1u, expected_batch)));
 }

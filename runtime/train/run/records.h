@@ -19,9 +19,9 @@ using data::HoldOut;
 // The definition of one record of a log. kInvalidArgument for a gap out of range, or for a unit that has no gap.
 // kPrivacyRefused for kInteraction: one event has nothing before or after it, so a recommender learns nothing from it
 // alone. If it were trained together with the event before, each event would be in two records.
-Result<privacy::RecordSpec> RecordOfEvents(const privacy::RecordSpec::Events& events);
+Result<privacy::RecordSpec> MakeEventRecord(const privacy::RecordSpec::Events& events);
 // How the events of a log are grouped into such records. Same errors.
-Result<data::Units> UnitsOf(const privacy::RecordSpec::Events& events);
+Result<data::Units> MakeUnits(const privacy::RecordSpec::Events& events);
 
 struct RecordSet {
   // One per user (or smaller unit) with at least two training items: inputs s[..-1], targets s[1..].
@@ -40,7 +40,7 @@ std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t f
 
 // The steps of so many passes: ceil(epochs * records / expected_batch), 0 for no epochs. kInvalidArgument unless 0 <=
 // epochs <= 1e6, because other values would make an endless run that keeps charging.
-Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch);
+Result<uint64_t> EpochsToSteps(double epochs, double num_records, uint32_t expected_batch);
 
 }  // namespace wisp
 

@@ -26,7 +26,7 @@ bool LimitRefuses(const RunBudget& budget) {
   return fit.ok() && *fit < budget.steps;
 }
 
-Status WithWhatFits(const RunBudget& budget, const Status& refusal) {
+Status AddAffordableSteps(const RunBudget& budget, const Status& refusal) {
   const auto with = [&](const std::string& more) { return Status(refusal.code(), refusal.message() + more); };
   const auto steps = StepsThatFit(budget);
   if (!steps.ok()) return refusal;

@@ -4,7 +4,7 @@
 //       return Charges(steps, factor); }};
 //   WISP_ASSIGN_OR_RETURN(const uint64_t steps, StepsThatFit(budget));   // a run that has begun ends after these
 //   // for one that has not: what could be asked for instead
-//   return WithWhatFits(budget, refusal);
+//   return AddAffordableSteps(budget, refusal);
 //
 // Asks Ledger::CheckFits and charges nothing. A query takes about 0.2 s; a dozen are needed if not everything fits.
 #ifndef WISP_RUNTIME_TRAIN_RUN_RUN_BUDGET_H_
@@ -38,7 +38,7 @@ Result<uint64_t> StepsThatFit(const RunBudget& budget);
 bool LimitRefuses(const RunBudget& budget);
 
 // Adds to the `refusal` of all steps what would be accepted: fewer steps, or all of them with more noise.
-Status WithWhatFits(const RunBudget& budget, const Status& refusal);
+Status AddAffordableSteps(const RunBudget& budget, const Status& refusal);
 
 }  // namespace wisp
 

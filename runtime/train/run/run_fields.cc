@@ -39,7 +39,7 @@ constexpr ChoiceWord kRowSources[] = {To("private", RowSelection::Source::kPriva
                                       To("public", RowSelection::Source::kPublic)};
 constexpr ChoiceWord kRgpReleases[] = {To("frozen", RgpTrain::kFrozen), To("projected", RgpTrain::kProjected),
                                        To("full", RgpTrain::kFull)};
-constexpr ChoiceWord kRgpOfVectors[] = {To("frozen", RgpTrain::kFrozen), To("full", RgpTrain::kFull)};
+constexpr ChoiceWord kVectorRgpWords[] = {To("frozen", RgpTrain::kFrozen), To("full", RgpTrain::kFull)};
 constexpr ChoiceWord kDeviations[] = {To("optimizer", ReAttentionOptions::Source::kOptimizer),
                                       To("printed", ReAttentionOptions::Source::kPrinted)};
 constexpr ChoiceWord kTrainedParts[] = {To("all", TrainedPart::kAll), To("blocks", TrainedPart::kBlocks),
@@ -52,8 +52,8 @@ constexpr ChoiceWord kNormForms[] = {To("automatic", NormForm::kAutomatic), To("
 constexpr ChoiceWord kUnits[] = {To("user", privacy::PrivacyUnit::kUser), To("session", privacy::PrivacyUnit::kSession),
                                  To("day", privacy::PrivacyUnit::kDay),
                                  To("interaction", privacy::PrivacyUnit::kInteraction)};
-constexpr ChoiceWord kUnitsOfTexts[] = {To("user", privacy::PrivacyUnit::kUser),
-                                        To("interaction", privacy::PrivacyUnit::kInteraction)};
+constexpr ChoiceWord kTextUnits[] = {To("user", privacy::PrivacyUnit::kUser),
+                                     To("interaction", privacy::PrivacyUnit::kInteraction)};
 constexpr ChoiceWord kPublic[] = {To("public", RunSpec::Catalogue::kPublic)};
 constexpr ChoiceWord kHoldOuts[] = {To("nothing", HoldOut::kNothing), To("test", HoldOut::kTest),
                                     To("validation_and_test", HoldOut::kValidationAndTest)};
@@ -91,14 +91,14 @@ FieldSlot kSection(RunSpec&) { return {.type = FieldType::kObject}; }
 
 #define WISP_AT(member) [](RunSpec& s) { return SlotAt(s.member); }
 
-using SlotOf = FieldSlot (*)(RunSpec&);
+using GetSlot = FieldSlot (*)(RunSpec&);
 
 // The names that most fields lack.
 struct More {
   const char *unit = "", *option = "", *port = "";
 };
 
-constexpr Field Other(const char* path, uint8_t kinds, SlotOf slot, const char* sentence, More more = {}) {
+constexpr Field Other(const char* path, uint8_t kinds, GetSlot slot, const char* sentence, More more = {}) {
   return {.path = path,
           .kinds = kinds,
           .unit = more.unit,
@@ -108,7 +108,7 @@ constexpr Field Other(const char* path, uint8_t kinds, SlotOf slot, const char* 
           .slot = slot};
 }
 
-constexpr Field Number(const char* path, uint8_t kinds, double low, double high, SlotOf slot, const char* sentence,
+constexpr Field Number(const char* path, uint8_t kinds, double low, double high, GetSlot slot, const char* sentence,
                        More more = {}) {
   Field field = Other(path, kinds, slot, sentence, more);
   field.low = low;
@@ -116,7 +116,7 @@ constexpr Field Number(const char* path, uint8_t kinds, double low, double high,
   return field;
 }
 
-constexpr Field Choice(const char* path, uint8_t kinds, std::span<const ChoiceWord> words, SlotOf slot,
+constexpr Field Choice(const char* path, uint8_t kinds, std::span<const ChoiceWord> words, GetSlot slot,
                        const char* sentence, More more = {}) {
   Field field = Other(path, kinds, slot, sentence, more);
   field.words = words;
@@ -210,7 +210,7 @@ constexpr Field kFields[] = {
            "of the position vectors; token types are full where these are projected, and so is a head of classes where "
            "matrices are"),
     Choice("training.rgp.matrices", kAll, kRgpReleases, WISP_AT(training.rgp.matrices), "of the matrices"),
-    Choice("training.rgp.vectors", kAll, kRgpOfVectors, WISP_AT(training.rgp.vectors), "of biases and gains"),
+    Choice("training.rgp.vectors", kAll, kVectorRgpWords, WISP_AT(training.rgp.vectors), "of biases and gains"),
     Choice("training.re_attention.deviations", kRecommenders, kDeviations, WISP_AT(training.re_attention.source),
            "noise of a weight: by the optimizer's moments, or as the paper prints it (needs histogram_noise)"),
     Number("training.re_attention.scale", kRecommenders, 0, 1e6, WISP_AT(training.re_attention.scale),
@@ -281,7 +281,7 @@ constexpr Field kFields[] = {
            "what one record is: all events of a user, or of one of their sessions or days (UTC); sessions and days "
            "need times. interaction is refused for events, and the default for texts",
            {.port = "unit"}),
-    Choice("privacy.unit", kClassifiers, kUnitsOfTexts, WISP_AT(unit), "what one record (a text) is", {.port = "unit"}),
+    Choice("privacy.unit", kClassifiers, kTextUnits, WISP_AT(unit), "what one record (a text) is", {.port = "unit"}),
     Number("privacy.session_gap", kRecommenders, 1, data::kMaxSessionGap, WISP_AT(session_gap),
            "a longer pause ends a session; a public constant, required with the unit session",
            {.unit = "seconds", .port = "session_gap"}),

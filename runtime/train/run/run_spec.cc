@@ -111,7 +111,7 @@ RunSpec DefaultsFor(RunKind kind) {
   return s;
 }
 
-TrainingOptions OptionsOf(const RunSpec& spec) {
+TrainingOptions MakeOptions(const RunSpec& spec) {
   TrainingOptions o = spec.training;
   // The seed of a classifier's recipe is that of fresh weights alone.
   if (!spec.classes.empty()) o.seed = TrainingOptions().seed;
@@ -119,31 +119,31 @@ TrainingOptions OptionsOf(const RunSpec& spec) {
   return o;
 }
 
-TrainingJob JobOf(const RunSpec& spec) {
+TrainingJob MakeTrainingJob(const RunSpec& spec) {
   TrainingJob job;
   job.hold_out = spec.hold_out;
   job.architecture = spec.architecture;
   job.initialisation = spec.initialisation;
-  job.training = OptionsOf(spec);
+  job.training = MakeOptions(spec);
   job.epochs = spec.epochs;
   job.goal = spec.goal;
   job.head_share = spec.head_share;
   return job;
 }
 
-FieldType TypeOf(const Field& field) {
+FieldType GetType(const Field& field) {
   RunSpec any;
   any.text.emplace();
   return field.slot(any).type;
 }
 
 std::string Allowed(const Field& field) {
-  switch (TypeOf(field)) {
+  switch (GetType(field)) {
     case FieldType::kFlag:
       return "true and false";
     case FieldType::kWhole:
     case FieldType::kNumber:
-      return std::string(TypeOf(field) == FieldType::kWhole ? "a whole number" : "a number") + " from " +
+      return std::string(GetType(field) == FieldType::kWhole ? "a whole number" : "a number") + " from " +
              BoundText(field.low) + " to " + BoundText(field.high);
     case FieldType::kText:
       return field.words.empty() ? "a text" : Listed(field.words);

@@ -69,10 +69,10 @@ struct RunSpec {
 RunSpec DefaultsFor(RunKind kind);
 
 // The options of the run's trainer.
-TrainingOptions OptionsOf(const RunSpec& spec);
+TrainingOptions MakeOptions(const RunSpec& spec);
 
 // The job of a run: all that the spec says. Records, the start, the ledger and the files are the caller's.
-TrainingJob JobOf(const RunSpec& spec);
+TrainingJob MakeTrainingJob(const RunSpec& spec);
 
 enum class FieldType : uint8_t { kFlag, kWhole, kNumber, kText, kChoice, kTexts, kNumbers, kObject };
 
@@ -116,7 +116,7 @@ std::span<const Field> Fields();
 // Null if the kind has no such field.
 const Field* FindField(std::string_view path, RunKind kind);
 
-FieldType TypeOf(const Field& field);
+FieldType GetType(const Field& field);
 
 // The values that a message or a help text says are allowed: "a whole number from 1 to 4e+09", "true and false".
 std::string Allowed(const Field& field);

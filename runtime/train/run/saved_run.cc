@@ -12,7 +12,7 @@ namespace wisp {
 namespace {
 
 // A charge takes a row of some 300 bytes with its index and its part of the journal; the rest is the journal's.
-constexpr uint64_t kBytesOfCharge = 400, kBytesOfLedger = 256 << 10;
+constexpr uint64_t kChargeBytes = 400, kLedgerBytes = 256 << 10;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::string SavedRun::LedgerRoomOf(const std::string& ledger_path) {
 Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
   auto begun = FileReplacement::Begin(LedgerRoomOf(ledger_path));
   if (!begun.ok()) return begun.status();
-  if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok())
+  if (const Status status = begun->Reserve(kLedgerBytes + num_charges * kChargeBytes); !status.ok())
     return IoError(status.message(), "; nothing was charged");
   ledger_room_.emplace(*std::move(begun));
   return OkStatus();
@@ -104,7 +104,7 @@ std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal) {
          ", for more was not allowed: " + refusal.message();
 }
 
-std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
+std::string DescribeSavedState(const SavedRun& saved, uint64_t steps_charged) {
   std::string text = steps_charged == 0
                          ? ""
                          : CountedWere(steps_charged, "step") + " charged and what was charged stays charged, and ";
@@ -116,15 +116,15 @@ std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
          (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (`checkpoint_path`)");
 }
 
-std::string ThisWasNotCharged(std::string message) {
+std::string ScopeChargeMessage(std::string message) {
   constexpr std::string_view kNothing = "nothing was charged";
   const size_t at = message.find(kNothing);
   return at == std::string::npos ? message : message.replace(at, kNothing.size(), "this was not charged");
 }
 
-Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged) {
-  const std::string message = steps_charged > 0 ? ThisWasNotCharged(status.message()) : status.message();
-  return {status.code(), message + "; before it, " + WhatStays(saved, steps_charged)};
+Status AddSavedState(const Status& status, const SavedRun& saved, uint64_t steps_charged) {
+  const std::string message = steps_charged > 0 ? ScopeChargeMessage(status.message()) : status.message();
+  return {status.code(), message + "; before it, " + DescribeSavedState(saved, steps_charged)};
 }
 
 }  // namespace wisp

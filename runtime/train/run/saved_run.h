@@ -72,13 +72,13 @@ std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal);
 
 // Says for messages what an ended run leaves behind: "40 steps were charged to it and stay charged, and run.ckpt goes
 // on from step 37".
-std::string WhatStays(const SavedRun& saved, uint64_t steps_charged);
+std::string DescribeSavedState(const SavedRun& saved, uint64_t steps_charged);
 
 // Makes "nothing was charged" in a message refer only to its own subject, because something was charged before.
-std::string ThisWasNotCharged(std::string message);
+std::string ScopeChargeMessage(std::string message);
 
-// Adds WhatStays to the reason why a step could not be taken; `status` speaks of the step alone.
-Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged);
+// Adds DescribeSavedState to the reason why a step could not be taken; `status` speaks of the step alone.
+Status AddSavedState(const Status& status, const SavedRun& saved, uint64_t steps_charged);
 
 }  // namespace wisp
 

@@ -4,7 +4,7 @@
 
 namespace wisp {
 
-double VarianceOfNoise(const OptimizerOptions& optimizer, uint64_t num_steps, uint64_t planned_steps) {
+double ComputeNoiseVariance(const OptimizerOptions& optimizer, uint64_t num_steps, uint64_t planned_steps) {
   double sum = 0;
   for (uint64_t step = 0; step < num_steps; ++step) {
     const double rate = LearningRate(optimizer, static_cast<double>(step), planned_steps);
@@ -32,7 +32,7 @@ void ShrinkRow(std::span<const float> start, double noise, std::span<float> row)
 
 void ShrinkRows(const Architecture& architecture, std::span<const float> start, double variance_of_noise,
                 std::span<float> weights) {
-  for (const ParameterSpec& p : ParametersOf(architecture)) {
+  for (const ParameterSpec& p : ListParameters(architecture)) {
     if (!p.trained || (p.role != ParameterRole::kItemTable && p.role != ParameterRole::kOutputTable)) continue;
     for (size_t r = 0; r < p.rows; ++r) {
       const size_t at = p.offset + r * p.cols;

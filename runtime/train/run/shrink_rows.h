@@ -23,7 +23,7 @@ namespace wisp {
 // tau^2 after steps [0, num_steps) of a run with this schedule of rates, whose optimizer must be Adam. Noise really
 // moves rows that far within 15 % at a constant rate, and a third further at a falling one, because Adam's first steps
 // are larger.
-double VarianceOfNoise(const OptimizerOptions& optimizer, uint64_t num_steps, uint64_t planned_steps);
+double ComputeNoiseVariance(const OptimizerOptions& optimizer, uint64_t num_steps, uint64_t planned_steps);
 
 // `start` and `weights`, in the flat layout of `architecture`, are the weights before and after the run.
 void ShrinkRows(const Architecture& architecture, std::span<const float> start, double variance_of_noise,

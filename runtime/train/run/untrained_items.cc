@@ -30,7 +30,7 @@ std::vector<int32_t> StillUntrained(const ModelFile& base, const Architecture& t
   if (untrained.empty() || trained.adapter || !HasPassedOnce(result)) return untrained;
   std::vector<float> room;
   const std::span<const float> before = base.AllWeights(room);
-  const std::vector<ParameterSpec> parameters = ParametersOf(base.architecture());
+  const std::vector<ParameterSpec> parameters = ListParameters(base.architecture());
   std::erase_if(untrained,
                 [&](int32_t item) { return HasMoved(parameters, before, result, static_cast<size_t>(item)); });
   return untrained;

@@ -30,7 +30,7 @@ Architecture Newer() {
   return a;
 }
 
-size_t AllocationsOf20Steps(Trainer& trainer) {
+size_t CountStepAllocations(Trainer& trainer) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
   const size_t before = num_allocations;
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
@@ -47,7 +47,7 @@ TEST(Allocation, SteadyStepAllocatesNothing) {
                       .dropout = {0.1f, 0.1f, 0.1f},
                       .ema_decay = 0.9f,
                       .num_threads = 2};
-    EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u);
+    EXPECT_EQ(CountStepAllocations(**Trainer::Create(kSmall, weights, ring.records, o)), 0u);
   }
 }
 
@@ -74,7 +74,7 @@ TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
                    .run = "r",
                    .steps_per_charge = 100};
       if (!secure) o.privacy.reproducible_seed = 7;
-      EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u) << "secure " << secure;
+      EXPECT_EQ(CountStepAllocations(**Trainer::Create(kSmall, weights, ring.records, o)), 0u) << "secure " << secure;
     }
   }
 }
@@ -127,7 +127,7 @@ TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
         EXPECT_EQ(num_allocations - before, 0u)
             << "method " << static_cast<int>(method) << ", " << negatives << " negatives: the second step";
       }
-      EXPECT_EQ(AllocationsOf20Steps(*trainer), 0u)
+      EXPECT_EQ(CountStepAllocations(*trainer), 0u)
           << "method " << static_cast<int>(method) << ", " << negatives << " negatives";
     }
   }
@@ -152,7 +152,7 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
                .steps_per_charge = 10,
                .reproducible_seed = 7};
   const auto trainer = *Trainer::Create(kSmall, weights, ring.records, o);
-  const size_t charging = AllocationsOf20Steps(*trainer);  // two charges
+  const size_t charging = CountStepAllocations(*trainer);  // two charges
   EXPECT_GT(charging, 0u);
   EXPECT_LT(charging, 2 * 200u);  // 2 x 67 with g++ 12.2, 2026-11-21
   size_t most = 0;

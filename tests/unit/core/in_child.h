@@ -36,7 +36,7 @@ inline std::string InChild(const std::function<std::string()>& work) {
 
 // Runs `body` in a child process and returns its exit status in the form of waitpid. For tests of limits, user ids and
 // crashes.
-inline int StatusOfChild(const std::function<int()>& body) {
+inline int RunChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body());
   int status = 0;

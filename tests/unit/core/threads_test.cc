@@ -17,7 +17,7 @@
 namespace wisp::threads_test {
 namespace {
 
-size_t ThreadsOfThisProcess() {
+size_t CountProcessThreads() {
   const auto tasks = std::filesystem::directory_iterator("/proc/self/task");
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
@@ -29,9 +29,9 @@ double ProcessCpuSeconds() {
 }
 
 TEST(Workers, OneWorkerCreatesNoThread) {
-  const size_t before = ThreadsOfThisProcess();
+  const size_t before = CountProcessThreads();
   Workers one(1);
-  EXPECT_EQ(ThreadsOfThisProcess(), before);
+  EXPECT_EQ(CountProcessThreads(), before);
   const auto caller = std::this_thread::get_id();
   std::thread::id by;
   one.Run([&](size_t worker) {
@@ -39,10 +39,10 @@ TEST(Workers, OneWorkerCreatesNoThread) {
     by = std::this_thread::get_id();
   });
   EXPECT_EQ(by, caller);
-  EXPECT_EQ(ThreadsOfThisProcess(), before);
+  EXPECT_EQ(CountProcessThreads(), before);
   Workers three(3);
 #ifndef WISP_SANITIZED  // ThreadSanitizer starts one of its own
-  EXPECT_EQ(ThreadsOfThisProcess(), before + 2);
+  EXPECT_EQ(CountProcessThreads(), before + 2);
 #endif
 }
 
@@ -81,7 +81,7 @@ TEST(Workers, IdleTeamUsesNoProcessor) {
 }
 
 TEST(Workers, ExecutorGetsAllWorkAndNoThreadIsCreated) {
-  const size_t before = ThreadsOfThisProcess();
+  const size_t before = CountProcessThreads();
   std::set<std::thread::id> threads;
   std::mutex mutex;
   size_t calls = 0;
@@ -91,7 +91,7 @@ TEST(Workers, ExecutorGetsAllWorkAndNoThreadIsCreated) {
     for (size_t i = 0; i < num_tasks; ++i) pool.emplace_back([&task, i] { task(i); });
     for (auto& thread : pool) thread.join();
   });
-  EXPECT_EQ(ThreadsOfThisProcess(), before);
+  EXPECT_EQ(CountProcessThreads(), before);
   EXPECT_EQ(workers.size(), 3u);
   std::vector<int> done(3);
   for (int run = 0; run < 5; ++run) {
@@ -165,9 +165,9 @@ class TrainingThreads : public test::RingTraining {
 TEST_F(TrainingThreads, LentThreadsGiveTheSameBits) {
   const std::vector<float> own = Train("own", 3);
   size_t tasks = 0;
-  const size_t threads = ThreadsOfThisProcess();
+  const size_t threads = CountProcessThreads();
   const Executor backwards = [&](size_t n, const std::function<void(size_t)>& task) {
-    EXPECT_EQ(ThreadsOfThisProcess(), threads);
+    EXPECT_EQ(CountProcessThreads(), threads);
     tasks += n;
     for (size_t i = n; i-- > 0;) task(i);
   };

@@ -17,7 +17,7 @@ std::string Read(std::string_view text, uint32_t per_second = 1) {
   return ParseTime(text, per_second, time) ? std::to_string(time) : "none";
 }
 
-std::string ToldOf(const std::string& text, Format format, const ReadOptions& options = {}) {
+std::string ReadAndTell(const std::string& text, Format format, const ReadOptions& options = {}) {
   const Result<ReadResult> read = ReadText("log", text, format, options);
   return read.ok() ? Told(read->sequences) : "error: " + read.status().message();
 }
@@ -95,19 +95,19 @@ TEST(DateTime, InvalidTimes_GiveNothing) {
 
 TEST(DateTime, EveryReader_ReadsDates) {
   const std::string later = "2026-11-27T09:30:00Z", earlier = "2026-11-27T09:30:00+01:00";
-  EXPECT_EQ(ToldOf("user,item,time\nu,b," + later + "\nu,a," + earlier + "\n", Format::kCsv), "u: a b");
-  EXPECT_EQ(ToldOf("user\titem\ttime\nu\tb\t" + later + "\nu\ta\t" + earlier + "\n", Format::kTsv), "u: a b");
-  EXPECT_EQ(
-      ToldOf("user_id:token\titem_id:token\ttime:token\nu\tb\t" + later + "\nu\ta\t" + earlier + "\n", Format::kInter),
-      "u: a b");
-  EXPECT_EQ(ToldOf("u::b::5::" + later + "\nu::a::5::" + earlier + "\n", Format::kRatingsDat), "u: a b");
+  EXPECT_EQ(ReadAndTell("user,item,time\nu,b," + later + "\nu,a," + earlier + "\n", Format::kCsv), "u: a b");
+  EXPECT_EQ(ReadAndTell("user\titem\ttime\nu\tb\t" + later + "\nu\ta\t" + earlier + "\n", Format::kTsv), "u: a b");
+  EXPECT_EQ(ReadAndTell("user_id:token\titem_id:token\ttime:token\nu\tb\t" + later + "\nu\ta\t" + earlier + "\n",
+                        Format::kInter),
+            "u: a b");
+  EXPECT_EQ(ReadAndTell("u::b::5::" + later + "\nu::a::5::" + earlier + "\n", Format::kRatingsDat), "u: a b");
   const LogFolder folder;
   for (const char* type : {"TEXT", "INTEGER", ""}) {
     std::filesystem::remove(folder / "log.db");
     const std::string path = folder.MakeDatabase(
         "log.db", std::string("CREATE TABLE events(user TEXT, item TEXT, time ") + type +
                       "); INSERT INTO events VALUES('u','b','" + later + "'),('u','a','" + earlier + "')");
-    EXPECT_EQ(ToldOfFile(path), "u: a b") << type;
+    EXPECT_EQ(ReadFileAndTell(path), "u: a b") << type;
   }
 }
 
@@ -116,9 +116,9 @@ TEST(DateTime, DaysAndSessions_AreThoseOfTheDates) {
       "user,item,time\nu,a,2026-11-27T23:30:00Z\nu,b,2026-11-28T00:10:00Z\nu,c,2026-11-28T09:00:00Z\n";
   for (const uint32_t per_second : {1u, 1000u}) {
     const Units days{.unit = RecordUnit::kDay, .times_per_second = per_second};
-    EXPECT_EQ(ToldOf(text, Format::kCsv, {.units = days}), "u: a; u: b c");
+    EXPECT_EQ(ReadAndTell(text, Format::kCsv, {.units = days}), "u: a; u: b c");
     const Units sessions{.unit = RecordUnit::kSession, .session_gap = 3600, .times_per_second = per_second};
-    EXPECT_EQ(ToldOf(text, Format::kCsv, {.units = sessions}), "u: a b; u: c");
+    EXPECT_EQ(ReadAndTell(text, Format::kCsv, {.units = sessions}), "u: a b; u: c");
   }
 }
 
@@ -172,7 +172,7 @@ TEST(DateTime, ALogWithoutRowids_IsKept) {
   EXPECT_EQ(*log.History("u", 9), (std::vector<std::string>{"d", "b", "c", "a"}));
   EXPECT_EQ(*log.History("u", 2), (std::vector<std::string>{"c", "a"}));
   EXPECT_EQ(log.Events("u")->size(), 4u);
-  EXPECT_EQ(ToldOfFile(path), "u: d b c a; v: x");
+  EXPECT_EQ(ReadFileAndTell(path), "u: d b c a; v: x");
   ASSERT_TRUE(log.Append({"u", "e", 9}).ok());
   EXPECT_EQ(*log.Erase("v"), 1u);
   EXPECT_EQ(*log.Prune({.newest_per_user = 1}), 4u);

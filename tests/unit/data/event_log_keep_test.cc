@@ -47,12 +47,12 @@ class EventLogKeep : public ::testing::Test {
     return records;
   }
 
-  static std::string BytesOf(const std::string& path) {
+  static std::string GetBytes(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
 
-  int RowsOf(const std::string& name, const std::string& table) {
+  int GetRows(const std::string& name, const std::string& table) {
     sqlite3* database = nullptr;
     sqlite3_stmt* statement = nullptr;
     EXPECT_EQ(sqlite3_open((folder_ / name).c_str(), &database), SQLITE_OK);
@@ -94,7 +94,7 @@ TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
                                                "INSERT INTO events VALUES('a', 'x', 1, '')");
   const std::string other = folder_.MakeDatabase("other.db", "CREATE TABLE x(y)"), empty = folder_ / "empty.db";
   std::ofstream(empty).flush();
-  const std::string app_before = BytesOf(app), other_before = BytesOf(other);
+  const std::string app_before = GetBytes(app), other_before = GetBytes(other);
   const size_t num_files = folder_.NumFiles();
   {
     const EventLog log = *EventLog::OpenExisting(app);
@@ -106,9 +106,9 @@ TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
                 "': there is no table 'events' in it. Events of another table can be imported into a log of its own");
   EXPECT_FALSE(EventLog::OpenExisting(empty).ok());
   EXPECT_FALSE(EventLog::OpenExisting(folder_ / "none.db").ok());
-  EXPECT_EQ(BytesOf(app), app_before);
-  EXPECT_EQ(BytesOf(other), other_before);
-  EXPECT_EQ(BytesOf(empty), "");
+  EXPECT_EQ(GetBytes(app), app_before);
+  EXPECT_EQ(GetBytes(other), other_before);
+  EXPECT_EQ(GetBytes(empty), "");
   EXPECT_EQ(folder_.NumFiles(), num_files);
 }
 
@@ -150,7 +150,7 @@ TEST_F(EventLogKeep, IntegersAreKeysInEveryCall) {
       users += after + ":" + std::to_string(page.front().events) + " ";
     }
     EXPECT_EQ(users, "17:2 9:1 Anna:1 anna:2 ");
-    EXPECT_EQ(ToldOfFile(folder_ / name, Format::kSqlite), "17: 4 5; 9: 5; anna: 7 x; Anna: x");
+    EXPECT_EQ(ReadFileAndTell(folder_ / name, Format::kSqlite), "17: 4 5; 9: 5; anna: 7 x; Anna: x");
     EXPECT_EQ(*log.History("17", 9), (std::vector<std::string>{"4", "5"}));
     const auto events = *log.Events("17");
     ASSERT_EQ(events.size(), 2u);
@@ -205,7 +205,7 @@ TEST_F(EventLogKeep, WhoIsErasedLeavesNoByte) {
     EXPECT_EQ(*log.Erase("somebody-in-particular"), 0u);
     EXPECT_EQ(log.Count()->events, 3000u);
     for (const char* file : {"log.db", "log.db-wal"}) {
-      const std::string bytes = BytesOf(folder_ / file);
+      const std::string bytes = GetBytes(folder_ / file);
       EXPECT_EQ(bytes.find("somebody-in"), std::string::npos) << file;
       EXPECT_EQ(bytes.find("secret-item"), std::string::npos) << file;
     }
@@ -244,7 +244,7 @@ TEST_F(EventLogKeep, WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone) {
   const std::string path = folder_.MakeDatabase(
       "app.db", "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, time INTEGER)");
   const auto is_on_disk = [&] {
-    return (BytesOf(path) + BytesOf(path + "-wal")).find("secret-item") != std::string::npos;
+    return (GetBytes(path) + GetBytes(path + "-wal")).find("secret-item") != std::string::npos;
   };
   EventLog log = *EventLog::Open(path);
   std::vector<Event> events = Random(2, 20, 300);
@@ -316,7 +316,7 @@ TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
     EXPECT_EQ(lost.Count()->events, 300u);
     EXPECT_EQ(lost.Restore(path + ".new").code(), StatusCode::kInvalidArgument);
     // A file that is not a log, or is damaged, changes nothing.
-    std::string bytes = BytesOf(copy);
+    std::string bytes = GetBytes(copy);
     std::fill(bytes.begin() + 4096, bytes.begin() + 8192, 'x');
     std::ofstream(copy, std::ios::binary) << bytes;
     EXPECT_FALSE(log.Restore(copy).ok());
@@ -331,9 +331,9 @@ TEST_F(EventLogKeep, ATableThatTheCopyLacks_IsNotLost) {
   ASSERT_TRUE(Open().AppendAll(Random(5, 20, 300)).ok());
   ASSERT_EQ(Open().Backup(copy).message(), "");
   ASSERT_TRUE(ReadSequences(path, Format::kSqlite, {.units = kSessions, .private_run = true}).ok());
-  ASSERT_EQ(RowsOf("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 1);
+  ASSERT_EQ(GetRows("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 1);
   EXPECT_EQ(Open().Restore(copy).message(), "");
-  EXPECT_EQ(RowsOf("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 0);
+  EXPECT_EQ(GetRows("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 0);
   for (const std::string table : {"contacts", "wisp_notes", "Wisp_notes", "wisp_readings"}) {
     const std::string name = table + ".db";
     EventLog log =
@@ -343,7 +343,7 @@ TEST_F(EventLogKeep, ATableThatTheCopyLacks_IsNotLost) {
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << table;
     EXPECT_NE(refused.message().find("has a table '" + table + "' that the copy"), std::string::npos)
         << refused.message();
-    EXPECT_EQ(RowsOf(name, table), 1);
+    EXPECT_EQ(GetRows(name, table), 1);
   }
 }
 
@@ -372,7 +372,7 @@ TEST_F(EventLogKeep, AJournalOfAnotherState_IsNoticed) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidData);
     EXPECT_NE(status.message().find("is of another state of the file"), std::string::npos) << status.message();
   }
-  EXPECT_EQ(BytesOf(path), BytesOf(copy));
+  EXPECT_EQ(GetBytes(path), GetBytes(copy));
   // Beside its own file, the journal is played back.
   std::filesystem::rename(folder_ / "killed.db", path);
   EXPECT_EQ(EventLog::OpenExisting(path)->Count()->events, 4000u);
@@ -395,7 +395,7 @@ TEST_F(EventLogKeep, AFolderThatCannotBeWrittenIn_IsRead) {
     for (const char* name : {"log.db", "app.db"}) {
       const auto log = EventLog::OpenExisting(folder_ / name);
       if (!log.ok() || log->Count()->events != 1) _exit(1);
-      if (ToldOfFile(folder_ / name, Format::kSqlite) != "a: x") _exit(2);
+      if (ReadFileAndTell(folder_ / name, Format::kSqlite) != "a: x") _exit(2);
     }
     _exit(0);
   }

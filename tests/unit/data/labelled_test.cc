@@ -65,9 +65,9 @@ TEST(Labelled, FaultsNameFileAndLine) {
 // The set of occurring tokens is declared public. Their order and counts are not, and must not show.
 TEST(Vocabulary, FromDataDependsOnTheSetOfTokensAlone) {
   const Strings expected = {"[CLS]", "[UNK]", "B", "a", "b"};
-  EXPECT_EQ(TokensOf(Parse("1\tb a\n0\tB b [CLS]\n"), LetterCase::kKeep), expected);
-  EXPECT_EQ(TokensOf(Parse("0\tB\n1\ta\n1\tb b b a a [UNK]\n"), LetterCase::kKeep), expected);
-  EXPECT_EQ(TokensOf(Parse("1\tb A\n0\tB b\n"), LetterCase::kLower), (Strings{"[CLS]", "[UNK]", "a", "b"}));
+  EXPECT_EQ(GetTokens(Parse("1\tb a\n0\tB b [CLS]\n"), LetterCase::kKeep), expected);
+  EXPECT_EQ(GetTokens(Parse("0\tB\n1\ta\n1\tb b b a a [UNK]\n"), LetterCase::kKeep), expected);
+  EXPECT_EQ(GetTokens(Parse("1\tb A\n0\tB b\n"), LetterCase::kLower), (Strings{"[CLS]", "[UNK]", "a", "b"}));
 }
 
 TEST(Vocabulary, BadTokensAreRefused) {

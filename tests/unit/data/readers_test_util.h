@@ -36,7 +36,8 @@ inline std::string Told(const Sequences& s) {
   return told;
 }
 
-inline std::string ToldOfFile(const std::string& path, Format format = Format::kAuto, const ReadOptions& options = {}) {
+inline std::string ReadFileAndTell(const std::string& path, Format format = Format::kAuto,
+                                   const ReadOptions& options = {}) {
   const Result<ReadResult> read = ReadSequences(path, format, options);
   return read.ok() ? Told(read->sequences) : "error: " + read.status().message();
 }

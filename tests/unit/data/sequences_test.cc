@@ -27,7 +27,7 @@ Result<ReadResult> Build(const std::vector<Event>& events, const ReadOptions& op
   return builder.Finish(options);
 }
 
-Keys KeysOf(const Sequences& s, size_t user) {
+Keys GetKeys(const Sequences& s, size_t user) {
   Keys keys;
   for (int32_t item : s.User(user)) keys.push_back(s.item_keys[static_cast<size_t>(item)]);
   return keys;
@@ -35,7 +35,7 @@ Keys KeysOf(const Sequences& s, size_t user) {
 
 std::map<std::string, Keys> ByUser(const Sequences& s) {
   std::map<std::string, Keys> by_user;
-  for (size_t u = 0; u < s.num_users(); ++u) by_user[s.user_keys[u]] = KeysOf(s, u);
+  for (size_t u = 0; u < s.num_users(); ++u) by_user[s.user_keys[u]] = GetKeys(s, u);
   return by_user;
 }
 
@@ -103,8 +103,8 @@ TEST(Order, UsersByFirstEvent_EventsByTime_TiesAsInTheFile) {
   const auto read = Build({{"b", "x", 5}, {"a", "p", 2}, {"b", "y", 5}, {"b", "z", 4}, {"a", "q", 1}, {"b", "w", 5}});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->sequences.user_keys, (Keys{"b", "a"}));
-  EXPECT_EQ(KeysOf(read->sequences, 0), (Keys{"z", "x", "y", "w"}));
-  EXPECT_EQ(KeysOf(read->sequences, 1), (Keys{"q", "p"}));
+  EXPECT_EQ(GetKeys(read->sequences, 0), (Keys{"z", "x", "y", "w"}));
+  EXPECT_EQ(GetKeys(read->sequences, 1), (Keys{"q", "p"}));
   EXPECT_EQ(read->report.ties, 2u);
 }
 

@@ -46,7 +46,7 @@ class NothingIsWritten {
   void (*handler_)(int);
 };
 
-std::string BytesOf(const std::string& path) {
+std::string GetBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -268,7 +268,7 @@ TEST_F(RememberedLog, WhoIsErasedOrPruned_isForgottenHereToo) {
   EXPECT_EQ(PlannedRun(), (Told{{100, "a"}, {115, "b"}, {1, "ab"}}));
   ASSERT_EQ(*log.Erase("bert"), 2u);
   EXPECT_EQ(NumRemembered(), 2);
-  EXPECT_EQ(BytesOf(Path()).find("bert"), std::string::npos);
+  EXPECT_EQ(GetBytes(Path()).find("bert"), std::string::npos);
   ASSERT_TRUE(log.Append({"anna", "c", 108}).ok());
   EXPECT_EQ(PlannedRun(), (Told{{100, "ac"}, {115, "b"}}));
   ASSERT_TRUE(log.Prune({.before = 112}).ok());
@@ -368,9 +368,9 @@ TEST_F(RememberedLog, APlannedRunWithoutNews_leavesTheLogAsItWas) {
   EXPECT_EQ(NumRemembered(), 0);
   ASSERT_TRUE(log.Append({"anna", "a", 100}).ok());
   PlannedRun();
-  const std::string before = BytesOf(Path());
+  const std::string before = GetBytes(Path());
   PlannedRun();
-  EXPECT_EQ(BytesOf(Path()), before);
+  EXPECT_EQ(GetBytes(Path()), before);
 }
 
 // The late event between two sessions belongs to the first one, so the absence of the other takes nothing from it.

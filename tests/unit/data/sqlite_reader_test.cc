@@ -24,7 +24,7 @@ namespace {
 using std::string_literals::operator""s;
 
 // Writes the SQL of a table of events with these rows.
-std::string TableOf(const std::string& name, const std::string& rows) {
+std::string BuildTable(const std::string& name, const std::string& rows) {
   return "CREATE TABLE " + name + "(user, item, time);" +
          (rows.empty() ? "" : "INSERT INTO " + name + " VALUES" + rows + ";");
 }
@@ -51,13 +51,13 @@ TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
       "CREATE TABLE \"my \"\"log\"(\"who's\" INTEGER, what TEXT, at TEXT, PRIMARY KEY(at)) WITHOUT ROWID;"
       "INSERT INTO \"my \"\"log\" VALUES(7, 'b', '20'), (7, 'a', '3')");
   const ReadOptions options{.user_column = "who's", .item_column = "what", .time_column = "at", .table = "my \"log"};
-  EXPECT_EQ(ToldOfFile(path, Format::kAuto, options), "7: a b");
+  EXPECT_EQ(ReadFileAndTell(path, Format::kAuto, options), "7: a b");
 }
 
 TEST(Sqlite, ReadLog_ReadsDatabasesOfAnyNameAndNoText) {
   const LogFolder folder;
   const Result<ReadResult> read =
-      ReadLog(folder.MakeDatabase("log.csv", TableOf("events", "('a','b',1),('a','c',2)")), {});
+      ReadLog(folder.MakeDatabase("log.csv", BuildTable("events", "('a','b',1),('a','c',2)")), {});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(Told(read->sequences), "a: b c");
   const Result<ReadResult> text = ReadLog(folder.Write("log.txt", "user,item,time\na,b,1\n"), {});
@@ -68,9 +68,10 @@ TEST(Sqlite, ReadLog_ReadsDatabasesOfAnyNameAndNoText) {
 TEST(Sqlite, BadTables_AreNamed) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
-      "log.db", TableOf("events", "") + "CREATE TABLE other(x, y);" + TableOf("nulls", "('a','b',1),('a',NULL,1)") +
-                    TableOf("blobs", "(x'00','b',1)") + TableOf("times", "('a','b','soon')") +
-                    TableOf("gone", "('a','b',NULL)") + TableOf("huge", "('a',hex(zeroblob(700000)),1)"));
+      "log.db", BuildTable("events", "") + "CREATE TABLE other(x, y);" +
+                    BuildTable("nulls", "('a','b',1),('a',NULL,1)") + BuildTable("blobs", "(x'00','b',1)") +
+                    BuildTable("times", "('a','b','soon')") + BuildTable("gone", "('a','b',NULL)") +
+                    BuildTable("huge", "('a',hex(zeroblob(700000)),1)"));
   const std::pair<const char*, std::string> refused[] = {
       {"events", ": there is no event in it"},
       {"event",
@@ -85,7 +86,7 @@ TEST(Sqlite, BadTables_AreNamed) {
       {"gone", ", table gone, row 1: the time is NULL; allowed is a number, or a date"},
       {"huge", ": cannot be read as a SQLite database: string or blob too big"}};
   for (const auto& [table, sentence] : refused)
-    EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
+    EXPECT_EQ(ReadFileAndTell(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
 }
 
 // A foreign file must run nothing: a view is a program, and so is a virtual table.
@@ -93,8 +94,8 @@ TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
       "log.db",
-      TableOf("events",
-              "('a','b',1),('a',NULL,1),(x'00','b',1),('a','b','soon'),('a','b',NULL),('a','',2),('a','c',3)"));
+      BuildTable("events",
+                 "('a','b',1),('a',NULL,1),(x'00','b',1),('a','b','soon'),('a','b',NULL),('a','',2),('a','c',3)"));
   EXPECT_FALSE(ReadSequences(path, Format::kAuto, {}).ok());
   const Result<ReadResult> read = ReadSequences(path, Format::kAuto, {.private_run = true});
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -107,10 +108,10 @@ TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
 // The item column does not affect sessions: a row without an item is still part of its session.
 TEST(Sqlite, PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut) {
   const LogFolder folder;
-  const std::string path =
-      folder.MakeDatabase("log.db", TableOf("events",
-                                            "('a','b',100),('a',NULL,108),('a',x'00',116),('a','',124),('a','c',132),"
-                                            "('z',NULL,100)"));
+  const std::string path = folder.MakeDatabase(
+      "log.db", BuildTable("events",
+                           "('a','b',100),('a',NULL,108),('a',x'00',116),('a','',124),('a','c',132),"
+                           "('z',NULL,100)"));
   const Result<ReadResult> read = ReadSequences(
       path, Format::kAuto, {.units = {.unit = RecordUnit::kSession, .session_gap = 10}, .private_run = true});
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -122,7 +123,7 @@ TEST(Sqlite, PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut) {
 TEST(Sqlite, ViewsAndVirtualTables_AreRefused) {
   const LogFolder folder;
   const std::string path =
-      folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)") +
+      folder.MakeDatabase("log.db", BuildTable("events", "('a','b',1)") +
                                         "CREATE VIEW seen AS SELECT * FROM events;"
                                         "CREATE VIEW forever(user, item, time) AS WITH RECURSIVE n(i) AS (SELECT 1 "
                                         "UNION ALL SELECT i + 1 FROM n) SELECT 'a', 'b', i FROM n;"
@@ -130,19 +131,19 @@ TEST(Sqlite, ViewsAndVirtualTables_AreRefused) {
   const std::string because = ", which runs what the file says; allowed are tables, whose columns can be named";
   for (const auto& [table, kind] :
        {std::pair("seen", "view"), std::pair("forever", "view"), std::pair("found", "virtual")}) {
-    EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}),
+    EXPECT_EQ(ReadFileAndTell(path, Format::kSqlite, {.table = table}),
               "error: " + path + ": '" + table + "' is no table but a " + kind + because);
   }
-  EXPECT_EQ(ToldOfFile(path), "a: b");
+  EXPECT_EQ(ReadFileAndTell(path), "a: b");
 }
 
 TEST(Sqlite, ViewThatTheSchemaCallsATable_IsRefused) {
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)") +
+  const std::string path = folder.MakeDatabase("log.db", BuildTable("events", "('a','b',1)") +
                                                              "PRAGMA writable_schema = 1;"
                                                              "UPDATE sqlite_schema SET sql = 'CREATE VIEW events(user, "
                                                              "item, time) AS SELECT 1, 2, 3' WHERE name = 'events'");
-  EXPECT_TRUE(ToldOfFile(path).starts_with("error: ")) << ToldOfFile(path);
+  EXPECT_TRUE(ReadFileAndTell(path).starts_with("error: ")) << ReadFileAndTell(path);
 }
 
 // Generated columns would be computed on reading.
@@ -152,8 +153,8 @@ TEST(Sqlite, GeneratedColumns_AreIgnored) {
       "log.db",
       "CREATE TABLE events(user, item, time AS (length(hex(zeroblob(400000)))));INSERT INTO events VALUES('a','b')");
   EXPECT_TRUE(
-      ToldOfFile(path).starts_with("error: " + path + ", table events: there is no column 'time' or 'timestamp'"))
-      << ToldOfFile(path);
+      ReadFileAndTell(path).starts_with("error: " + path + ", table events: there is no column 'time' or 'timestamp'"))
+      << ReadFileAndTell(path);
 }
 
 // Makes inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows. `first` is SQL that
@@ -163,7 +164,7 @@ std::string MakeEndless(const LogFolder& folder, const std::string& first) {
   std::string rows;
   for (int i = 0; i < 20000; ++i)
     rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item','" + std::to_string(i) + "')";
-  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + first + TableOf("events", rows)),
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + first + BuildTable("events", rows)),
                    std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   std::vector<size_t> inner;
@@ -194,7 +195,7 @@ const std::string kTooMuchWork =
 TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
   const LogFolder folder;
   const std::string path = MakeEndless(folder, "");
-  EXPECT_EQ(ToldOfFile(path), "error: " + path + ": " + kTooMuchWork);
+  EXPECT_EQ(ReadFileAndTell(path), "error: " + path + ": " + kTooMuchWork);
   // Opening it as a log would make its index.
   EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': " + kTooMuchWork);
 }
@@ -235,19 +236,20 @@ TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
   const std::string name = "x" + escape + c1 + turned;
   const std::string path = folder.MakeDatabase(
       "log" + escape + ".db",
-      "CREATE TABLE \"" + name + "\"(\"" + name + "\", item, time);" + TableOf("events", "('" + name + "','b',1)") +
-          TableOf("items", "('a','" + name + "',1)") + TableOf("times", "('a','b','" + name + "')"));
+      "CREATE TABLE \"" + name + "\"(\"" + name + "\", item, time);" + BuildTable("events", "('" + name + "','b',1)") +
+          BuildTable("items", "('a','" + name + "',1)") + BuildTable("times", "('a','b','" + name + "')"));
   for (const std::string& table : {"none" + escape, name, "events"s, "items"s, "times"s}) {
-    const std::string told = ToldOfFile(path, Format::kSqlite, {.table = table});
+    const std::string told = ReadFileAndTell(path, Format::kSqlite, {.table = table});
     EXPECT_TRUE(told.starts_with("error: ")) << told;
     for (const char* acted_on : {"\x1b", "\x07", "\n", "\xc2\x9b", "\xe2\x80\xae"})
       EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
   }
   // SQLite itself quotes this schema in its error.
-  const std::string broken = folder.MakeDatabase(
-      "broken.db", TableOf("events", "('a','b',1)") + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
-                       escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
-  const std::string told = ToldOfFile(broken);
+  const std::string broken =
+      folder.MakeDatabase("broken.db", BuildTable("events", "('a','b',1)") +
+                                           "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" + escape +
+                                           "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  const std::string told = ReadFileAndTell(broken);
   EXPECT_NE(told.find("malformed database schema"), std::string::npos) << told;
   EXPECT_EQ(told.find('\x1b'), std::string::npos) << told;
 }
@@ -272,7 +274,7 @@ TEST(Sqlite, FilesWithoutTables_AreNamed) {
            "no database, but longer than the header of one would have been........................................"),
        ": cannot be read as a SQLite database: file is not a database"}};
   for (const auto& [path, sentence] : refused)
-    EXPECT_EQ(ToldOfFile(path, Format::kSqlite), "error: " + path + sentence);
+    EXPECT_EQ(ReadFileAndTell(path, Format::kSqlite), "error: " + path + sentence);
 }
 
 TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
@@ -291,8 +293,9 @@ TEST(Sqlite, OtherThanRegularFiles_AreRefusedAtOnce) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const int held = open(pipe.c_str(), O_RDWR);  // so that this test would fail instead of waiting
   ASSERT_GE(held, 0);
-  EXPECT_EQ(ToldOfFile(pipe, Format::kSqlite), "error: " + pipe + ": is not a regular file, and a database is one");
-  EXPECT_EQ(ToldOfFile(folder / ".", Format::kSqlite),
+  EXPECT_EQ(ReadFileAndTell(pipe, Format::kSqlite),
+            "error: " + pipe + ": is not a regular file, and a database is one");
+  EXPECT_EQ(ReadFileAndTell(folder / ".", Format::kSqlite),
             "error: " + (folder / ".") + ": is not a regular file, and a database is one");
   close(held);
 }
@@ -302,11 +305,11 @@ TEST(Sqlite, OtherThanRegularFiles_AreRefusedAtOnce) {
 TEST(Sqlite, ReadingALogThatThisProcessHasOpen_KeepsItsLocks) {
   constexpr off_t kReservedByte = 0x40000001;  // in SQLite's file format
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)"));
+  const std::string path = folder.MakeDatabase("log.db", BuildTable("events", "('a','b',1)"));
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  EXPECT_EQ(ToldOfFile(path), "a: b");
+  EXPECT_EQ(ReadFileAndTell(path), "a: b");
   const pid_t child = fork();
   if (child == 0) {
     struct flock lock = {};
@@ -322,7 +325,7 @@ TEST(Sqlite, ReadingALogThatThisProcessHasOpen_KeepsItsLocks) {
   sqlite3_close(writer);
 }
 
-EventLog LogOf(const LogFolder& folder) {
+EventLog OpenFolderLog(const LogFolder& folder) {
   Result<EventLog> log = EventLog::Open(folder / "events.db");
   EXPECT_TRUE(log.ok()) << log.status().message();
   return *std::move(log);
@@ -330,12 +333,12 @@ EventLog LogOf(const LogFolder& folder) {
 
 TEST(Sqlite, EventLog_IsReadWhileItIsOpen) {
   const LogFolder folder;
-  EventLog log = LogOf(folder);
+  EventLog log = OpenFolderLog(folder);
   ASSERT_TRUE(log.Append({.user = "anna", .item = "tea", .time = 2}).ok());
   ASSERT_TRUE(log.Append({.user = "anna", .item = "cake", .time = 1}).ok());
-  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea");
+  EXPECT_EQ(ReadFileAndTell(folder / "events.db"), "anna: cake tea");
   ASSERT_TRUE(log.Append({.user = "anna", .item = "soup", .time = 3}).ok());
-  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea soup");
+  EXPECT_EQ(ReadFileAndTell(folder / "events.db"), "anna: cake tea soup");
 }
 
 constexpr char kForever[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
@@ -345,10 +348,10 @@ constexpr char kLong[] = "(instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) 
 TEST(EventLog, ProgramsInTheFile_DoNotRunOnAppending) {
   const LogFolder folder;
   const std::pair<const char*, std::string> files[] = {
-      {"trigger.db",
-       TableOf("events", "('anna','tea',1)") + "CREATE TRIGGER t AFTER INSERT ON events BEGIN " + kForever + "; END"},
+      {"trigger.db", BuildTable("events", "('anna','tea',1)") + "CREATE TRIGGER t AFTER INSERT ON events BEGIN " +
+                         kForever + "; END"},
       {"before.db",
-       TableOf("events", "('anna','tea',1)") +
+       BuildTable("events", "('anna','tea',1)") +
            "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO events VALUES ('anna', 'more', 7); END"},
       {"check.db", "CREATE TABLE events(user, item, time, CHECK (time = 1 OR " + std::string(kLong) +
                        "));INSERT INTO events VALUES('anna','tea',1)"}};
@@ -443,12 +446,12 @@ TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
   EXPECT_TRUE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());
   EXPECT_FALSE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());  // the table is unique
   EXPECT_EQ(*log->History("anna", 10), (std::vector<std::string>{"tea", "cake"}));
-  EXPECT_EQ(ToldOfFile(path), "anna: tea cake");
+  EXPECT_EQ(ReadFileAndTell(path), "anna: tea cake");
 }
 
 TEST(EventLog, UnreadableEvents_AreNotAppended) {
   const LogFolder folder;
-  EventLog log = LogOf(folder);
+  EventLog log = OpenFolderLog(folder);
   ASSERT_TRUE(log.Append({.user = "anna", .item = "tea", .time = 1}).ok());
   for (const std::string& bad : {""s, "a\nb"s, "\xff"s, std::string(257, 'k'), "a\0b"s}) {
     EXPECT_EQ(log.Append({.user = "anna", .item = bad, .time = 2}).code(), StatusCode::kInvalidArgument);
@@ -457,7 +460,7 @@ TEST(EventLog, UnreadableEvents_AreNotAppended) {
   EXPECT_EQ(log.Append({.user = "anna", .item = "a\tb", .time = 2}).message(),
             "event log '" + (folder / "events.db") +
                 "': the item is 'a?b' with byte 9 at 1; allowed is UTF-8 without control characters");
-  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: tea");
+  EXPECT_EQ(ReadFileAndTell(folder / "events.db"), "anna: tea");
 }
 
 TEST(Sqlite, RandomDamage_IsRefusedOrSound) {
@@ -467,7 +470,7 @@ TEST(Sqlite, RandomDamage_IsRefusedOrSound) {
     const std::string n = std::to_string(i);
     rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item" + n + "'," + n + ")";
   }
-  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + TableOf("events", rows) +
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + BuildTable("events", rows) +
                                                       "CREATE INDEX i ON events(user, time)"),
                    std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());

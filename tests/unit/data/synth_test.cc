@@ -26,7 +26,7 @@ SynthData Make(const SynthOptions& options) {
 }
 
 // Returns the FNV-1a hash of everything that is generated.
-uint64_t HashOf(const SynthData& data) {
+uint64_t ComputeHash(const SynthData& data) {
   uint64_t hash = 0xcbf29ce484222325ull;
   const auto add = [&](uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) hash = (hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3ull;
@@ -46,9 +46,9 @@ uint64_t HashOf(const SynthData& data) {
 
 TEST(Synthesize, SameOptions_SameDataOnEveryMachine) {
   // The shipped model was trained on these data: after a change it must be trained again.
-  EXPECT_EQ(HashOf(Make({})), 8955975446515933051u);
-  EXPECT_EQ(HashOf(Make({.population = Population::kDevice})), 8166637626294834084u);
-  EXPECT_EQ(HashOf(Make({.seed = 7, .num_items = 96, .num_users = 50, .min_events = 3, .max_events = 9})),
+  EXPECT_EQ(ComputeHash(Make({})), 8955975446515933051u);
+  EXPECT_EQ(ComputeHash(Make({.population = Population::kDevice})), 8166637626294834084u);
+  EXPECT_EQ(ComputeHash(Make({.seed = 7, .num_items = 96, .num_users = 50, .min_events = 3, .max_events = 9})),
             361541061630396103u);
 }
 
@@ -320,7 +320,7 @@ TEST(WriteTable, ReadBack_IsTheSame) {
   ASSERT_TRUE(index.ok());
   for (const auto& [name, header] : {std::pair{"log.csv", "user,item,time"}, std::pair{"log.tsv", "user\titem\ttime"},
                                      std::pair{"log.inter", "user_id:token\titem_id:token\ttimestamp:float"}}) {
-    ASSERT_TRUE(WriteTable(folder / name, data, FormatOfName(name)).ok());
+    ASSERT_TRUE(WriteTable(folder / name, data, FormatFromName(name)).ok());
     std::ifstream in(folder / name);
     std::string line;
     std::getline(in, line);

@@ -140,11 +140,11 @@ TEST(Units, OutOfRange_AreRefused) {
     EXPECT_EQ(data::CheckUnits(units).code(), StatusCode::kInvalidArgument);
   }
   using privacy::PrivacyUnit;
-  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kInteraction}).status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kSession}).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kSession, .session_gap = 60})->unit, RecordUnit::kSession);
-  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kDay})->unit, RecordUnit::kDay);
-  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kUser})->unit, RecordUnit::kUser);
+  EXPECT_EQ(MakeUnits({.unit = PrivacyUnit::kInteraction}).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(MakeUnits({.unit = PrivacyUnit::kSession}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeUnits({.unit = PrivacyUnit::kSession, .session_gap = 60})->unit, RecordUnit::kSession);
+  EXPECT_EQ(MakeUnits({.unit = PrivacyUnit::kDay})->unit, RecordUnit::kDay);
+  EXPECT_EQ(MakeUnits({.unit = PrivacyUnit::kUser})->unit, RecordUnit::kUser);
 }
 
 TEST(Units, EmptyLog_IsAnErrorUnlessItMayBe) {
@@ -214,7 +214,7 @@ struct RandomLog {
 };
 
 // Finds the unit of an event in another way: by the earliest event that is connected to it.
-std::string UnitOfEvent(const std::vector<Event>& events, const Event& of, RecordUnit unit) {
+std::string FindEventUnit(const std::vector<Event>& events, const Event& of, RecordUnit unit) {
   if (unit == RecordUnit::kDay) return of.user + " " + std::to_string(of.time / 86400);
   int64_t first = of.time;
   for (bool moved = true; moved;) {
@@ -252,7 +252,7 @@ TEST(Units, TakingOneAway_TakesOneRecordAwayAndLeavesTheOthers) {
     const auto known = *data::ItemIndex::Make("model", log.keys);
     for (const Units& units : {kSessions, kDays}) {
       std::map<std::string, std::vector<Event>> by_unit;
-      for (const Event& e : log.events) by_unit[UnitOfEvent(log.events, e, units.unit)].push_back(e);
+      for (const Event& e : log.events) by_unit[FindEventUnit(log.events, e, units.unit)].push_back(e);
       const auto all = Records(log.events, units, known);
       for (const auto& [name, taken] : by_unit) {
         std::vector<Event> left;
@@ -290,7 +290,7 @@ TEST(Units, NoRecord_HoldsEventsOfTwo) {
         std::set<std::string> names;
         for (int32_t item : read->sequences.User(u)) {
           names.insert(
-              UnitOfEvent(log.events, *of_item[read->sequences.item_keys[static_cast<size_t>(item)]], units.unit));
+              FindEventUnit(log.events, *of_item[read->sequences.item_keys[static_cast<size_t>(item)]], units.unit));
         }
         ASSERT_EQ(names.size(), 1u) << "seed " << seed;
         EXPECT_TRUE(seen.insert(*names.begin()).second) << "seed " << seed << ": a unit in two records";

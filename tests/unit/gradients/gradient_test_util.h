@@ -20,8 +20,8 @@ namespace wisp::test {
 inline std::vector<float> RandomWeights(const Architecture& a, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 0.4f);
-  std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  std::vector<float> weights(FlatSize(ListParameters(a)), 0.0f);
+  for (const ParameterSpec& p : ListParameters(a)) {
     for (size_t i = 0; i < p.size(); ++i)
       weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
     for (size_t i = 0; p.name.ends_with("variance") && i < p.size(); ++i)
@@ -64,7 +64,7 @@ inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const 
   double targets = 0;
   for (int32_t id : record.targets) targets += id >= 0;
   const NaiveRecommender<Dual> naive(a, dual);
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     for (size_t i = p.offset; p.trained && i < p.offset + p.size(); ++i) {
       dual[i].derivative = 1;
       gradient[i] = negatives.empty()

@@ -35,7 +35,7 @@ std::vector<Case> Cases(const Architecture& a) {
   return cases;
 }
 
-std::vector<double> SumOf(const Harness& h, const FloatGradientSum& sum) {
+std::vector<double> GetSum(const Harness& h, const FloatGradientSum& sum) {
   std::vector<float> flat(h.flat.size());
   h.trained.Scatter(h.graph.parameters(), sum.sum(), flat);
   return {flat.begin(), flat.end()};
@@ -134,7 +134,7 @@ TEST_P(Gradients, RecordGradientEqualsDualNumbers) {
       FloatGradientSum sum(*ops, h.flat.size(), 1);
       PhantomGradients gradients(*ops, h.Setup(), {}, sum);
       h.Add(c.record.view(), gradients);
-      EXPECT_LT(Distance(SumOf(h, sum), naive[i]), kTolerance * test::Norm(naive[i])) << ops->name << ", " << c.name;
+      EXPECT_LT(Distance(GetSum(h, sum), naive[i]), kTolerance * test::Norm(naive[i])) << ops->name << ", " << c.name;
     }
   }
 }
@@ -177,7 +177,7 @@ TEST_P(Gradients, ClippedSumEqualsNaiveClippedSum) {
               rule.kind() == ClipKind::kFlat ? std::min(1.0, 0.3 / test::Norm(g)) : 0.3 / (test::Norm(g) + 0.01);
           for (size_t j = 0; j < g.size(); ++j) expected[j] += factor * g[j];
         }
-        EXPECT_LT(Distance(SumOf(h, sum), expected), kTolerance * test::Norm(expected)) << ops->name;
+        EXPECT_LT(Distance(GetSum(h, sum), expected), kTolerance * test::Norm(expected)) << ops->name;
       }
     }
   }

@@ -34,12 +34,12 @@ double Deviation(const float* v, size_t n, size_t length) {
   return worst;
 }
 
-TrainedSet TrainedOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
+TrainedSet MakeTrainedSet(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
   return TrainedSet(parameters, [&options](const ParameterSpec& p) { return p.trained && Trains(options, p); });
 }
 
 Status ValidateOn(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
-  return Validate(options, parameters, TrainedOf(parameters, options));
+  return Validate(options, parameters, MakeTrainedSet(parameters, options));
 }
 
 TEST(Rgp, OrthonormaliseSurvivesDegenerateInput) {
@@ -63,14 +63,14 @@ TEST(Rgp, OrthonormaliseSurvivesDegenerateInput) {
 
 TEST(Rgp, CarriersAreOrthonormalForZeroAndLowRankChanges) {
   const Architecture a = test::SmallArchitectures()[0];
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> start = RandomWeights(a, 1), same = start, low = start;
   for (const ParameterSpec& p : parameters) {  // rank 1 changes
     for (size_t i = 0; i < p.size(); ++i)
       low[p.offset + i] += 0.1f * static_cast<float>(i / p.cols + 1) * static_cast<float>(i % p.cols);
   }
   const RgpOptions options{.rank = 3};
-  const TrainedSet trained = TrainedOf(parameters, options);
+  const TrainedSet trained = MakeTrainedSet(parameters, options);
   RgpCarriers carriers(kernels::BestOps(), parameters, trained, options);
   for (const auto& weights : {same, low}) {
     carriers.Update(weights, start, 0, Normals(5));
@@ -88,15 +88,15 @@ TEST(Rgp, CarriersAreOrthonormalForZeroAndLowRankChanges) {
 
 TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
   const Architecture a = test::SmallArchitectures()[0];
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const std::vector<float> start = RandomWeights(a, 1);
   std::vector<float> weights = start;
-  const size_t i = test::IndexOf(parameters, "item_embedding");
+  const size_t i = test::FindIndex(parameters, "item_embedding");
   const ParameterSpec& p = parameters[i];
   for (size_t j = 0; j < p.size(); ++j)
     weights[p.offset + j] += std::sin(static_cast<float>(j / p.cols)) * (j % p.cols == 2 ? 2.0f : 1.0f);
   const RgpOptions options{.rank = 1};
-  const TrainedSet trained = TrainedOf(parameters, options);
+  const TrainedSet trained = MakeTrainedSet(parameters, options);
   RgpCarriers carriers(kernels::BestOps(), parameters, trained, options);
   carriers.Update(weights, start, 0, Normals(6));
   const double norm = std::sqrt(3 + 4.0);
@@ -112,14 +112,14 @@ class RgpProjection : public ::testing::TestWithParam<size_t> {};
 TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   const Architecture a = test::SmallArchitectures()[GetParam()];
   if (a.head.temperature > 0) GTEST_SKIP() << "projections are not offered with a cosine head";
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const std::vector<float> weights = RandomWeights(a, 11), start = RandomWeights(a, 12);
   const auto record = test::EndsRecord(a.num_items);
   const std::vector<double> naive = test::NaiveGradient(a, weights, record.view());
   for (const kernels::OpTable* ops : kernels::AllOps()) {
     Harness h(a, weights, *ops);
     const RgpOptions options{.rank = 2, .positions = RgpTrain::kFull};
-    const TrainedSet trained = TrainedOf(parameters, options);
+    const TrainedSet trained = MakeTrainedSet(parameters, options);
     RgpCarriers carriers(*ops, h.graph.parameters(), trained, options);
     carriers.Update(weights, start, 1, Normals(7));
     FloatGradientSum sum(*ops, carriers.release_size(), 1);
@@ -195,7 +195,7 @@ TEST(Rgp, ReleasesRankTimesBothSides) {
   const std::vector<ParameterSpec> one = {
       {.name = "w", .rows = 30, .cols = 8, .shape = ParameterShape::kMatrix, .trained = true, .offset = 0},
       {.name = "b", .rows = 1, .cols = 30, .shape = ParameterShape::kVector, .trained = true, .offset = 240}};
-  const auto size = [&one](const RgpOptions& o) { return RgpReleaseSize(o, one, TrainedOf(one, o)); };
+  const auto size = [&one](const RgpOptions& o) { return RgpReleaseSize(o, one, MakeTrainedSet(one, o)); };
   EXPECT_EQ(size({.rank = 3}), 3u * (30 + 8) + 30);
   EXPECT_EQ(size({.rank = 3, .vectors = RgpTrain::kFrozen}), 3u * (30 + 8));
   EXPECT_EQ(size({.rank = 3, .matrices = RgpTrain::kFull}), 30u * 8 + 30);
@@ -268,7 +268,7 @@ TEST_F(RgpTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
 
 // Returns the share of the length of a parameter's change D that carriers made from `from` cannot express: that of D -
 // L L^T D - D R^T R + L L^T D R^T R.
-double OutsideOfCarriers(const RgpCarriers& carriers, size_t i, const ParameterSpec& p, std::vector<double> change) {
+double ShareOutsideCarriers(const RgpCarriers& carriers, size_t i, const ParameterSpec& p, std::vector<double> change) {
   const size_t r = carriers.rank(), d = p.cols;
   double all = 0, left = 0;
   for (double x : change) all += x * x;
@@ -300,8 +300,8 @@ TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 5};
   o.rgp.warmup_steps = 3;
   auto trainer = *Trainer::Create(kSmall, start_, ring_.records, o);
-  const auto parameters = ParametersOf(kSmall);
-  const TrainedSet trained = TrainedOf(parameters, o.rgp);
+  const auto parameters = ListParameters(kSmall);
+  const TrainedSet trained = MakeTrainedSet(parameters, o.rgp);
   RgpCarriers carriers(kernels::BestOps(), parameters, trained, o.rgp);
   const std::vector<float> zero(start_.size(), 0.0f);
   for (uint64_t step = 0; step < 6; ++step) {
@@ -318,7 +318,7 @@ TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
         std::vector<double> change(p.size());
         for (size_t j = 0; j < p.size(); ++j)
           change[j] = double(trainer->weights()[p.offset + j]) - before[p.offset + j];
-        largest = std::max(largest, OutsideOfCarriers(carriers, i, p, std::move(change)));
+        largest = std::max(largest, ShareOutsideCarriers(carriers, i, p, std::move(change)));
       }
       return largest;
     };
@@ -337,7 +337,7 @@ TEST_F(RgpTraining, FrozenParametersStayAsTheyWere) {
   o.rgp.vectors = RgpTrain::kFrozen;
   auto trainer = *Trainer::Create(kSmall, start_, ring_.records, o);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
-  for (const ParameterSpec& p : ParametersOf(kSmall)) {
+  for (const ParameterSpec& p : ListParameters(kSmall)) {
     const bool frozen = p.name == "item_embedding" || p.shape == ParameterShape::kVector;
     const bool same = std::equal(start_.begin() + p.offset, start_.begin() + p.offset + p.size(),
                                  trainer->weights().begin() + p.offset);

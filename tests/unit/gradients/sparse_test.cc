@@ -25,7 +25,7 @@ using test::RandomWeights;
 
 // Returns the gradient of the sum at flat coordinates; rows outside the set are zero.
 std::vector<double> Flatten(const Architecture& a, const RowSet& rows, std::span<const float> sum) {
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const TrainedSet trained = test::AllTrained(parameters);
   const SparseLayout layout(parameters, trained);
   std::vector<double> flat(FlatSize(parameters), 0.0);
@@ -66,7 +66,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
   std::vector<float> gathered, bias;
   for (int32_t n : negatives) {
     gathered.insert(gathered.end(), weights.begin() + n * a.width, weights.begin() + (n + 1) * a.width);
-    const size_t b = test::IndexOf(graph.parameters(), "output_bias");
+    const size_t b = test::FindIndex(graph.parameters(), "output_bias");
     const float learned = b == graph.parameters().size() ? 0 : weights[graph.parameters()[b].offset + n];
     bias.push_back(std::log(static_cast<float>(a.num_items) / negatives.size()) + learned);
   }
@@ -288,7 +288,7 @@ TEST(ContributionMap, BadOptionsAreNamed) {
 
 TEST(Sparse, NoisesOfThePairHaveTheCostOfOne) {
   for (double ratio : {0.2, 1.0, 5.0}) {
-    const PairOfNoises pair = SplitNoise(1.3, ratio);
+    const NoisePair pair = SplitNoise(1.3, ratio);
     EXPECT_NEAR(pair.map / pair.gradient, ratio, 1e-12);
     EXPECT_NEAR(1 / std::sqrt(1 / (pair.map * pair.map) + 1 / (pair.gradient * pair.gradient)), 1.3, 1e-12);
   }

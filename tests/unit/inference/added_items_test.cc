@@ -74,7 +74,7 @@ class AddedItems : public ::testing::TestWithParam<bool> {
     }
     return h;
   }
-  static std::vector<int32_t> ItemsOf(std::span<const Recommendation> list) {
+  static std::vector<int32_t> GetItems(std::span<const Recommendation> list) {
     std::vector<int32_t> items;
     for (const Recommendation& r : list) items.push_back(r.item);
     return items;
@@ -88,12 +88,12 @@ class AddedItems : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(AddedItems, ListsAreThoseOfTheBase) {
-  EXPECT_EQ(ItemsOf(*grown_->Recommend({}, {.count = kCount})), ItemsOf(*base_->Recommend({}, {.count = kCount})));
+  EXPECT_EQ(GetItems(*grown_->Recommend({}, {.count = kCount})), GetItems(*base_->Recommend({}, {.count = kCount})));
   for (int round = 0; round < 200; ++round) {
     const Histories h = MakeHistories();
     for (const size_t count : {kCount, size_t{kOld + kNew}}) {
-      ASSERT_EQ(ItemsOf(*grown_->Recommend(h.mixed, {.count = count})),
-                ItemsOf(*base_->Recommend(h.old, {.count = count})));
+      ASSERT_EQ(GetItems(*grown_->Recommend(h.mixed, {.count = count})),
+                GetItems(*base_->Recommend(h.old, {.count = count})));
     }
   }
   // New items are not listed even if they are asked for.
@@ -117,7 +117,8 @@ TEST_P(AddedItems, ListsOfManyAreThoseOfOne) {
   std::vector<size_t> found(all.size());
   ASSERT_TRUE(batch->Recommend(histories, {.count = kCount}, best, found).ok());
   for (size_t i = 0; i < all.size(); ++i) {
-    ASSERT_EQ(ItemsOf({best.data() + i * kCount, found[i]}), ItemsOf(*base_->Recommend(all[i].old, {.count = kCount})))
+    ASSERT_EQ(GetItems({best.data() + i * kCount, found[i]}),
+              GetItems(*base_->Recommend(all[i].old, {.count = kCount})))
         << i;
   }
 }
@@ -189,7 +190,7 @@ TEST_P(AddedItems, EvaluationAndEvaluationAreOfTheListsThatAreServed) {
   for (const OutputBiasOrigin origin : {OutputBiasOrigin::kNone, OutputBiasOrigin::kPublicCounts}) {
     const std::unique_ptr<Session> base = Grown(11, origin), candidate = Grown(12, origin);
     const auto value = [](Session& session, std::span<const int32_t> history, int32_t wanted) {
-      const std::vector<int32_t> list = ItemsOf(*session.Recommend(history, {.count = kListLength}));
+      const std::vector<int32_t> list = GetItems(*session.Recommend(history, {.count = kListLength}));
       const auto at = std::ranges::find(list, wanted);
       return at == list.end() ? 0 : Ndcg(at - list.begin());
     };
@@ -202,7 +203,7 @@ TEST_P(AddedItems, EvaluationAndEvaluationAreOfTheListsThatAreServed) {
       if (u % 2 == 0) record.push_back(kOld + (u + 1) % kNew);
       if (u % 4 == 3) record.insert(record.begin(), u % kOld);
       const size_t first = record.size();
-      const std::vector<int32_t> shown = ItemsOf(*base->Recommend(record, {.count = kListLength}));
+      const std::vector<int32_t> shown = GetItems(*base->Recommend(record, {.count = kListLength}));
       for (const size_t at : {0, 3}) record.push_back(shown[at]);
       double gain = 0;
       for (size_t t = first; t < record.size(); ++t) {

@@ -14,7 +14,7 @@ namespace {
 
 using Histories = std::vector<std::vector<int32_t>>;
 
-std::vector<std::span<const int32_t>> SpansOf(const Histories& histories) {
+std::vector<std::span<const int32_t>> MakeSpans(const Histories& histories) {
   return {histories.begin(), histories.end()};
 }
 
@@ -44,7 +44,7 @@ class BatchRecommenderTest : public ::testing::Test {
     const auto alone = *Session::Open(path_, backend);
     std::vector<Recommendation> best(histories.size() * options.count, {-7, 0});
     std::vector<size_t> found(histories.size(), 999);
-    ASSERT_TRUE(batch->Recommend(SpansOf(histories), options, best, found).ok());
+    ASSERT_TRUE(batch->Recommend(MakeSpans(histories), options, best, found).ok());
     for (size_t i = 0; i < histories.size(); ++i) {
       const auto expected = *alone->Recommend(histories[i], options);
       ASSERT_EQ(found[i], expected.size()) << "history " << i;
@@ -123,10 +123,10 @@ TEST_F(BatchRecommenderTest, CallsAreIndependent) {
   std::vector<Recommendation> first(14 * 5), again(14 * 5);
   std::vector<size_t> found(14);
   const Histories histories = RandomHistories(a, 14, 9), others = RandomHistories(a, 7, 10);
-  ASSERT_TRUE(batch->Recommend(SpansOf(histories), {.count = 5}, first, found).ok());
-  ASSERT_TRUE(batch->Recommend(SpansOf(others), {.count = 5, .candidates = histories[0]}, again, found).ok());
+  ASSERT_TRUE(batch->Recommend(MakeSpans(histories), {.count = 5}, first, found).ok());
+  ASSERT_TRUE(batch->Recommend(MakeSpans(others), {.count = 5, .candidates = histories[0]}, again, found).ok());
   ASSERT_TRUE(session->Recommend(others[0], {.count = 5}).ok());
-  ASSERT_TRUE(batch->Recommend(SpansOf(histories), {.count = 5}, again, found).ok());
+  ASSERT_TRUE(batch->Recommend(MakeSpans(histories), {.count = 5}, again, found).ok());
   EXPECT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof(Recommendation)), 0);
 }
 
@@ -150,7 +150,7 @@ TEST_F(BatchRecommenderTest, BadRequestsAreRefusedAndAssignNothing) {
   std::vector<Recommendation> best(6, {-7, 0});
   std::vector<size_t> found(3, 999);
   const auto refused = [&](const Histories& histories, const RecommendOptions& options, const char* words) {
-    const Status status = batch->Recommend(SpansOf(histories), options, best, found);
+    const Status status = batch->Recommend(MakeSpans(histories), options, best, found);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
     for (const Recommendation& r : best) EXPECT_EQ(r.item, -7);

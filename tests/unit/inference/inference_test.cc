@@ -105,7 +105,7 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
       EXPECT_NEAR(loss, std::log(sum) - scores[static_cast<size_t>(target)], 1e-4 * (1 + loss));
     }
     std::vector<float> zeroed = weights_;
-    for (const ParameterSpec& p : ParametersOf(a)) {
+    for (const ParameterSpec& p : ListParameters(a)) {
       if (p.name != test::kItemVariance && p.name != test::kParameterVariance) continue;
       std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
     }
@@ -257,7 +257,7 @@ TEST(TopK, ScoresThatAreNotFiniteAreSaid) {
 TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
   const Architecture a = UniformArchitecture{
       .num_items = 60, .max_length = 8, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> weights = test::RandomWeights(a, 11);
   // Every third item is a copy of the one before it, like a new item beside its neighbour.
   for (const ParameterSpec& p : parameters) {
@@ -296,7 +296,7 @@ TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
         const RankingQuality q = EvaluateModel(session->file(), {&one, 1}, workers);
         EXPECT_EQ(q.hit_at_10, place(served) ? 1 : 0) << length << ", item " << target;
         EXPECT_DOUBLE_EQ(q.ndcg_at_10, Ndcg(place(served))) << length << ", item " << target;
-        EXPECT_EQ(list.PositionOf(target, scores, history, {.count = 60}), place(all)) << length << ", " << target;
+        EXPECT_EQ(list.FindPosition(target, scores, history, {.count = 60}), place(all)) << length << ", " << target;
         const bool repeat = std::find(history.begin(), history.end(), target) != history.end();
         repeats += repeat && place(served);
         EXPECT_FALSE(repeat && place(all) && !allow_seen) << target << " is credited, and never shown";
@@ -338,12 +338,12 @@ TEST(Evaluate, HiddenItems_CountNothing) {
   ServedList list(5, {});
   const std::vector<float> scores = {0.5f, 0.9f, 0.5f, -1.0f, 0.1f}, damaged = {0.5f, 0.9f, NAN, -1.0f, 0.1f};
   const std::vector<int32_t> history = {1};
-  EXPECT_EQ(list.PositionOf(0, scores, history, {}), 0u) << "before the tie 2, which is younger";
-  EXPECT_EQ(list.PositionOf(2, scores, history, {}), 1u);
-  EXPECT_EQ(list.PositionOf(1, scores, history, {}), std::nullopt) << "it is not offered again";
-  EXPECT_EQ(list.PositionOf(1, scores, history, {.seen = SeenItems::kAllow}), 0u);
-  EXPECT_EQ(list.PositionOf(3, scores, history, {.count = 3}), std::nullopt) << "the list is shorter";
-  EXPECT_EQ(list.PositionOf(0, damaged, history, {}), std::nullopt) << "such a list is not served";
+  EXPECT_EQ(list.FindPosition(0, scores, history, {}), 0u) << "before the tie 2, which is younger";
+  EXPECT_EQ(list.FindPosition(2, scores, history, {}), 1u);
+  EXPECT_EQ(list.FindPosition(1, scores, history, {}), std::nullopt) << "it is not offered again";
+  EXPECT_EQ(list.FindPosition(1, scores, history, {.seen = SeenItems::kAllow}), 0u);
+  EXPECT_EQ(list.FindPosition(3, scores, history, {.count = 3}), std::nullopt) << "the list is shorter";
+  EXPECT_EQ(list.FindPosition(0, damaged, history, {}), std::nullopt) << "such a list is not served";
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class OfferTest : public ::testing::Test {
                     .ok());
     return *Session::Open(path_);
   }
-  static std::vector<int32_t> ItemsOf(const std::vector<Recommendation>& list) {
+  static std::vector<int32_t> GetItems(const std::vector<Recommendation>& list) {
     std::vector<int32_t> items;
     for (const Recommendation& r : list) items.push_back(r.item);
     return items;
@@ -46,12 +46,13 @@ class OfferTest : public ::testing::Test {
 
 TEST_F(OfferTest, RetiredItemsAreNeverRecommendedAndStandInHistories) {
   const RecommendOptions all{.count = 40, .seen = SeenItems::kAllow};
-  const auto before = ItemsOf(*Open({})->Recommend(kHistory, all));
+  const auto before = GetItems(*Open({})->Recommend(kHistory, all));
   const auto session = Open(kRetired);
-  EXPECT_EQ(ItemsOf(*session->Recommend(kHistory, all)), Without(before, kRetired)) << "the others stay in their order";
+  EXPECT_EQ(GetItems(*session->Recommend(kHistory, all)), Without(before, kRetired))
+      << "the others stay in their order";
   // Retired items are not listed even if they are asked for.
   const std::vector<int32_t> candidates = {30, 31, 0};
-  EXPECT_EQ(ItemsOf(*session->Recommend(kHistory, {.count = 3, .candidates = candidates})), std::vector<int32_t>{31});
+  EXPECT_EQ(GetItems(*session->Recommend(kHistory, {.count = 3, .candidates = candidates})), std::vector<int32_t>{31});
 
   const auto batch = *BatchRecommender::Create(*session, {.num_threads = 1});
   const std::vector<std::span<const int32_t>> histories = {kHistory};
@@ -59,7 +60,7 @@ TEST_F(OfferTest, RetiredItemsAreNeverRecommendedAndStandInHistories) {
   std::vector<size_t> found(1);
   ASSERT_TRUE(batch->Recommend(histories, all, best, found).ok());
   best.resize(found[0]);
-  EXPECT_EQ(ItemsOf(best), Without(before, kRetired));
+  EXPECT_EQ(GetItems(best), Without(before, kRetired));
 }
 
 TEST_F(OfferTest, RetiredItemsAreNeverDrawn) {
@@ -95,7 +96,7 @@ TEST_F(OfferTest, NoHistory_GivesItemsThatAreLikelyAfterAnyItem) {
   EXPECT_EQ(best[0].item, std::ranges::max_element(mean) - mean.begin());
   // The next list is that of the given history, and does not depend on the request without history.
   const auto after = *session->Recommend(kHistory, {.count = 3});
-  EXPECT_EQ(ItemsOf(after), ItemsOf(*Open({})->Recommend(kHistory, {.count = 3})));
+  EXPECT_EQ(GetItems(after), GetItems(*Open({})->Recommend(kHistory, {.count = 3})));
   const auto retired = Open({best[0].item});
   EXPECT_EQ((*retired->Recommend({}, {.count = 3}))[0].item, best[1].item);
 }
@@ -142,7 +143,7 @@ TEST_F(OfferTest, NoHistory_FollowsTheCounts) {
   UniformArchitecture with_counts = kArchitecture;
   with_counts.output_bias = OutputBias::kFixed;
   std::vector<float> weights = test::RandomWeights(with_counts, 3);
-  const auto parameters = ParametersOf(with_counts);
+  const auto parameters = ListParameters(with_counts);
   const ParameterSpec& bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)];
   for (size_t i = 0; i < 40; ++i) weights[bias.offset + i] = static_cast<float>((i * 7) % 40);
   for (const OutputBiasOrigin origin : {OutputBiasOrigin::kPublicCounts, OutputBiasOrigin::kPrivateCounts}) {

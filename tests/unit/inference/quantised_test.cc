@@ -51,7 +51,7 @@ class Quantised : public ::testing::Test {
   void Write(const Architecture& a, WeightStorage storage, uint32_t seed) {
     std::vector<float> weights = test::RandomWeights(a, seed);
     // Weights have the size of trained ones: larger attention logits would turn a rounding into another choice.
-    for (const ParameterSpec& p : ParametersOf(a)) {
+    for (const ParameterSpec& p : ListParameters(a)) {
       const std::span<float> of_matrix = std::span(weights).subspan(p.offset, p.size());
       for (float& w : of_matrix)
         w *= p.shape == ParameterShape::kMatrix ? 1 / std::sqrt(static_cast<float>(p.cols)) : 1;
@@ -105,7 +105,7 @@ TEST_F(Quantised, MatricesArePanelsAndWritingThemAgainChangesNothing) {
     }
     const std::vector<float> once(room_);
     std::vector<float> room;
-    ModelContents again = ContentsOf(file, room);
+    ModelContents again = GetContents(file, room);
     again.storage = storage;
     ASSERT_TRUE(WriteModel(blocks_, again).ok());
     std::vector<float> twice;
@@ -123,7 +123,7 @@ double Difference(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(squares / all);
 }
 
-std::vector<float> ScoresOf(Session& session, std::span<const int32_t> history) {
+std::vector<float> GetScores(Session& session, std::span<const int32_t> history) {
   std::vector<float> scores(session.architecture().num_items);
   const Status scored = session.Score(history, scores);
   EXPECT_TRUE(scored.ok()) << scored.message();
@@ -144,7 +144,7 @@ TEST_F(Quantised, ScoresAreThoseOfTheFloats) {
       const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, seed).inputs;
       for (size_t n = 1; n <= history.size(); n += 3) {
         const std::span<const int32_t> some = std::span(history).first(n);
-        EXPECT_LT(Difference(ScoresOf(**blocks, some), ScoresOf(**floats, some)), 0.06) << seed << ", " << n;
+        EXPECT_LT(Difference(GetScores(**blocks, some), GetScores(**floats, some)), 0.06) << seed << ", " << n;
       }
     }
   }
@@ -163,7 +163,7 @@ TEST_F(Quantised, PanelsOfFloatsGiveTheBitsOfTheFloatsAndAreNotCopied) {
     const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, seed).inputs;
     for (size_t n = 1; n <= history.size(); n += 3) {
       const std::span<const int32_t> some = std::span(history).first(n);
-      EXPECT_EQ(ScoresOf(**panels, some), ScoresOf(**floats, some)) << seed << ", " << n;
+      EXPECT_EQ(GetScores(**panels, some), GetScores(**floats, some)) << seed << ", " << n;
     }
   }
 }
@@ -175,7 +175,8 @@ TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
     const auto alone = Session::Open(blocks_);
     ASSERT_TRUE(alone.ok());
     const ModelFile file = Open();
-    const Recommender graph(a, kernels::BestOps(), InferenceOf(kernels::Device(kernels::BestOps()), a, file.tensors()));
+    const Recommender graph(a, kernels::BestOps(),
+                            MakeInferenceOptions(kernels::Device(kernels::BestOps()), a, file.tensors()));
     const PackedWeights weights(graph, ParameterSource(file.tensors()));
     const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, 61).inputs;
     for (const size_t threads : {2, 3}) {
@@ -187,7 +188,7 @@ TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
         std::vector<float> scores(a.num_items);
         RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .helpers = helpers.get()};
         graph.Score(context, std::span(history).first(n), scores.data());
-        EXPECT_EQ(scores, ScoresOf(**alone, std::span(history).first(n))) << threads << ", " << n;
+        EXPECT_EQ(scores, GetScores(**alone, std::span(history).first(n))) << threads << ", " << n;
       }
     }
   }
@@ -241,10 +242,10 @@ TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
 TEST_F(Quantised, OtherMatrices_AreRefusedOrStayFloat) {
   Architecture a = Architectures().front();
   a.re_attention = ReAttention::kOn;
-  for (const ParameterSpec& p : ParametersOf(a)) EXPECT_FALSE(MayBePanels(a, p));
+  for (const ParameterSpec& p : ListParameters(a)) EXPECT_FALSE(MayBePanels(a, p));
   const Architecture plain = Architectures().front();
   std::vector<float> weights = test::RandomWeights(plain, 90);
-  for (const ParameterSpec& p : ParametersOf(plain)) {
+  for (const ParameterSpec& p : ListParameters(plain)) {
     if (p.role == ParameterRole::kQkvWeight) weights[p.offset] = 1e9f;
   }
   const Status refused =

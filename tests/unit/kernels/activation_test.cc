@@ -19,7 +19,7 @@ constexpr Activation kKinds[] = {Activation::kRelu, Activation::kGelu, Activatio
                                  Activation::kSigmoid};
 constexpr int kNumKinds = 5;
 
-Activation KindOf(int variant) { return kKinds[variant % kNumKinds]; }
+Activation GetKind(int variant) { return kKinds[variant % kNumKinds]; }
 
 double Truth(double x, Activation kind) { return reference::Activate<double>(x, kind); }
 double SlopeTruth(double x, Activation kind) { return reference::Activate<Dual>(Dual(x, 1), kind).derivative; }
@@ -44,7 +44,7 @@ double BackwardTolerance(double dy) { return 3e-6 * (std::abs(dy) + 1e-3); }
 // variant: the kind, in place or not, and small or large.
 double CheckForward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Activation kind = KindOf(variant);
+  const Activation kind = GetKind(variant);
   const int way = variant / kNumKinds;
   Row x(n, random, way >= 2 ? 30.0f : 2.0f), y(n);
   std::vector<double> yd = x.Double();
@@ -60,7 +60,7 @@ double CheckForward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
 
 double CheckBackward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Activation kind = KindOf(variant);
+  const Activation kind = GetKind(variant);
   const int way = variant / kNumKinds;
   Row x(n, random, way >= 2 ? 30.0f : 2.0f), dy(n, random, 1.0f), dx(n);
   if (n > 0) x.data()[0] = 0;  // relu'(0) = 0
@@ -103,7 +103,7 @@ struct Matrix {
 // variant: the kind, then where y lies: elsewhere, over the gate, over up.
 double CheckGatedForward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Activation kind = KindOf(variant);
+  const Activation kind = GetKind(variant);
   GatedInput in(n, random, 3.0f);
   GuardedMatrix apart(in.rows, n, n + 2);
   apart.Fill(NAN);
@@ -132,7 +132,7 @@ double CheckGatedForward(const OpTable& ops, size_t n, int variant, uint64_t see
 // up.
 double CheckGatedBackward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Activation kind = KindOf(variant);
+  const Activation kind = GetKind(variant);
   const auto way = static_cast<size_t>(variant / kNumKinds);
   GatedInput in(n, random, 3.0f);
   GuardedMatrix apart(in.rows, 2 * n, 2 * n + 2);

@@ -121,7 +121,7 @@ TEST(CachedKeys, NonFiniteFloat16_IsNoticed) {
 }
 
 // Returns number `at` of the cache, as it is after rounding.
-float NumberOf(const Kept& kept, size_t at) {
+float GetNumber(const Kept& kept, size_t at) {
   return kept.heads.type == CacheType::kHalf ? ToFloat(static_cast<const Half*>(kept.heads.data)[at])
                                              : static_cast<const float*>(kept.heads.data)[at];
 }
@@ -140,7 +140,7 @@ TEST(CachedKeys, LieWhereTheContractSays) {
         const size_t panel = ops->cached_panel, head = 2 * kept.room * s.width;
         std::vector<bool> written(kept.kv_heads * head);
         const auto expect = [&](size_t at, float number) {
-          EXPECT_EQ(NumberOf(kept, at), AsKept(number, type)) << ops->name << ", " << at;
+          EXPECT_EQ(GetNumber(kept, at), AsKept(number, type)) << ops->name << ", " << at;
           EXPECT_FALSE(written[at]);
           written[at] = true;
         };
@@ -154,7 +154,7 @@ TEST(CachedKeys, LieWhereTheContractSays) {
         }
         for (size_t at = 0; at < written.size(); ++at) {
           if (!written[at]) {
-            EXPECT_EQ(NumberOf(kept, at), 0) << ops->name << ": no position is kept at " << at;
+            EXPECT_EQ(GetNumber(kept, at), 0) << ops->name << ": no position is kept at " << at;
           }
         }
         EXPECT_EQ(kept.memory.back(), kGuard);

@@ -145,7 +145,7 @@ TEST(Formed, RowsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
         for (size_t b = 0; b < rows; ++b) scales[b] = b % 3 == 1 ? 0.0f : 1e3f * static_cast<float>(b + 1);
         // A row that is left out may hold anything.
         if (rows > 1) *x.at(1, 0) = NAN;
-        GuardedMatrixOf<int64_t> sum(1, n, n);
+        BasicGuardedMatrix<int64_t> sum(1, n, n);
         std::vector<int64_t> alone(n), before(n);
         for (size_t i = 0; i < n; ++i) alone[i] = before[i] = sum.data()[i] = static_cast<int64_t>(random()) >> 2;
         std::vector<double> squares(rows, -1);
@@ -184,13 +184,13 @@ TEST(Formed, SlotsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
         if (num > 5 && d > 5) continue;
         GuardedMatrix x(num, slots * d, slots * d + 3);
         x.Fill(random, std::normal_distribution<float>());
-        GuardedMatrixOf<int32_t> slot(num, slots, slots);
+        BasicGuardedMatrix<int32_t> slot(num, slots, slots);
         for (size_t i = 0; i < num * slots; ++i) slot.data()[i] = static_cast<int32_t>(random() % (kRows + 1)) - 1;
         slot.data()[num * slots - 1] = slot.data()[0];
         std::vector<float> scales(num);
         for (size_t b = 0; b < num; ++b) scales[b] = b % 3 == 1 ? 0.0f : 1e3f * static_cast<float>(b + 1);
         if (num > 1) *x.at(1, 0) = NAN;  // belongs to a record that is left out
-        GuardedMatrixOf<int64_t> sum(kRows, d, d);
+        BasicGuardedMatrix<int64_t> sum(kRows, d, d);
         for (size_t i = 0; i < kRows * d; ++i) sum.data()[i] = static_cast<int64_t>(random()) >> 2;
         const std::vector<int64_t> before(sum.data(), sum.data() + kRows * d);
         std::vector<int64_t> alone = before;

@@ -21,7 +21,7 @@ using test::num_allocations;
 
 // Returns `weights` with tables rounded to float16.
 std::vector<float> Rounded(const Architecture& a, std::vector<float> weights) {
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     for (size_t i = p.offset; p.shape == ParameterShape::kTable && i < p.offset + p.size(); ++i)
       weights[i] = kernels::ToFloat(kernels::ToHalf(weights[i]));
   }
@@ -72,7 +72,7 @@ TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
   ModelContents contents = model.contents();
   std::vector<float> weights = test::RandomWeights(model.architecture, 5);
   weights[0] = 65504, weights[1] = -65519, weights[2] = 1e-7f, weights[3] = 1e-9f;
-  for (const ParameterSpec& p : ParametersOf(model.architecture)) {  // gaps are zero in a file
+  for (const ParameterSpec& p : ListParameters(model.architecture)) {  // gaps are zero in a file
     for (size_t i = p.offset + p.size(); i % 16 != 0; ++i) weights[i] = 0;
   }
   contents.weights = weights;
@@ -125,7 +125,7 @@ TEST_F(HalfTables, NumbersBeyondFloat16_AreRefused) {
   }
   // Weights outside the tables stay floats and may be large.
   std::vector<float> weights = model.weights;
-  weights[ParametersOf(model.architecture).back().offset] = 1e30f;
+  weights[ListParameters(model.architecture).back().offset] = 1e30f;
   contents.weights = weights;
   EXPECT_TRUE(WriteModel(half_, contents).ok());
 }
@@ -134,11 +134,11 @@ TEST_F(HalfTables, NonFiniteFloat16_IsFound) {
   const test::SmallModel model{.storage = WeightStorage::kHalf};
   const std::string whole = model.Bytes();
   for (uint16_t bits : {0x7c00, 0xfc00, 0x7e00, 0x7c01}) {
-    std::string data(test::DataOf(whole));
+    std::string data(test::GetData(whole));
     std::memcpy(data.data() + 10, &bits, sizeof(bits));
     const std::string bytes =
-        test::Changed<schema::Model>(test::WithMetadata(whole, test::MetadataOf(whole), data), [&](schema::ModelT& m) {
-          m.tensors[0]->hash = test::HashOf(std::string_view(data).substr(0, 48));
+        test::Changed<schema::Model>(test::WithMetadata(whole, test::GetMetadata(whole), data), [&](schema::ModelT& m) {
+          m.tensors[0]->hash = test::ComputeHash(std::string_view(data).substr(0, 48));
         });
     EXPECT_TRUE(test::OpenBytes(bytes).ok());
     const Status status = test::OpenBytes(bytes, Verify::kFull);
@@ -156,8 +156,8 @@ TEST_F(HalfTables, ClassifiersHaveThemToo) {
                                              .inner_width = 3,
                                              .attend = Attend::kAll,
                                              .num_classes = 3};
-  std::vector<float> weights(FlatSize(ParametersOf(a)));
-  for (const ParameterSpec& p : ParametersOf(a))
+  std::vector<float> weights(FlatSize(ListParameters(a)));
+  for (const ParameterSpec& p : ListParameters(a))
     std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 1.0f / 3);
   ASSERT_TRUE(WriteModel(half_, {.architecture = a,
                                  .classifier = ClassifierDescription(),
@@ -169,7 +169,7 @@ TEST_F(HalfTables, ClassifiersHaveThemToo) {
   std::vector<float> room;
   const auto found = file->AllWeights(room);
   EXPECT_EQ(found[0], kernels::ToFloat(kernels::ToHalf(1.0f / 3)));
-  EXPECT_EQ(found[ParametersOf(a).back().offset], 1.0f / 3);
+  EXPECT_EQ(found[ListParameters(a).back().offset], 1.0f / 3);
 }
 
 // Equal weights as floats and as float16 give equal scores, except for the order of sums, and the same best items.
@@ -178,7 +178,7 @@ TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
   for (const Architecture& a : Architectures()) {
     Write(a, ++seed);
     for (Backend backend : {Backend::kSimd, Backend::kXnnpack}) {
-      if (!OpsOf(backend).ok()) continue;
+      if (!GetOps(backend).ok()) continue;
       const auto halves = *Session::Open(half_, backend), floats = *Session::Open(float_, backend);
       for (size_t length : {size_t{1}, size_t{a.max_length}, size_t{a.max_length} + 7}) {
         const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, seed).inputs;
@@ -224,7 +224,7 @@ TEST_F(HalfTables, ScoresDoNotDependOnTheHistoriesBefore) {
   for (const Architecture& a : Architectures()) {
     Write(a, ++seed);
     for (Backend backend : {Backend::kSimd, Backend::kInt8}) {
-      if (!OpsOf(backend).ok()) continue;
+      if (!GetOps(backend).ok()) continue;
       const auto session = *Session::Open(half_, backend);
       std::vector<int32_t> history;
       std::vector<float> scores(a.num_items), fresh(a.num_items);
@@ -248,7 +248,7 @@ TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
   const size_t table = size_t{a.num_items} * a.width * sizeof(float);
   ModelFile file = *ModelFile::Open(half_);
   for (Backend backend : {Backend::kSimd, Backend::kInt8}) {
-    if (!OpsOf(backend).ok()) continue;
+    if (!GetOps(backend).ok()) continue;
     const InferenceMemory planned = *Session::PlanMemory(file, backend);
     EXPECT_LT(planned.packed_weights, backend == Backend::kSimd ? table / 16 : table / 3);
     const size_t before = test::allocated_bytes;
@@ -256,7 +256,7 @@ TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
     EXPECT_EQ(session->planned_bytes(), planned.total());
     // With 8-bit integers each tile of items is converted on its way, one after the other.
     const size_t passing = backend == Backend::kSimd ? 0 : table + (a.num_items / kHeadTile + 1) * 64;
-    EXPECT_LE(test::allocated_bytes - before, planned.total() + passing + ParametersOf(a).size() * 1024 + 20480);
+    EXPECT_LE(test::allocated_bytes - before, planned.total() + passing + ListParameters(a).size() * 1024 + 20480);
   }
   EXPECT_EQ(Session::PlanMemory(*ModelFile::Open(float_))->total(), Session::PlanMemory(a)->total());
 }

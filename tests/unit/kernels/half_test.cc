@@ -13,7 +13,7 @@ namespace wisp::kernels::half_test {
 namespace {
 
 // Converts by the standard, in double.
-double ValueOf(uint16_t bits) {
+double ComputeValue(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
                            : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
@@ -24,7 +24,7 @@ double ValueOf(uint16_t bits) {
 TEST(Half, EveryFloat16_IsConvertedExactly) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const Half h{static_cast<uint16_t>(bits)};
-    const double expected = ValueOf(h.bits), found = ToFloat(h);
+    const double expected = ComputeValue(h.bits), found = ToFloat(h);
     ASSERT_EQ(IsFinite(h), std::isfinite(expected)) << bits;
     ASSERT_TRUE(std::isnan(expected) ? std::isnan(found)
                                      : found == expected && std::signbit(found) == std::signbit(expected))
@@ -37,7 +37,7 @@ TEST(Half, RoundsToTheNearestTiesToEven) {
   for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const auto next = static_cast<uint16_t>(bits + 1), even = bits % 2 == 0 ? bits : next;
     // exact: one bit more than a float16 has
-    const auto middle = static_cast<float>((ValueOf(bits) + ValueOf(next)) / 2);
+    const auto middle = static_cast<float>((ComputeValue(bits) + ComputeValue(next)) / 2);
     ASSERT_EQ(ToHalf(std::nextafter(middle, 0.0f)).bits, bits);
     ASSERT_EQ(ToHalf(middle).bits, even);
     ASSERT_EQ(ToHalf(std::nextafter(middle, INFINITY)).bits, next);

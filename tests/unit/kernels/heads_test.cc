@@ -40,7 +40,7 @@ double CheckStart(const OpTable& ops, size_t rows, int variant, uint64_t seed) {
   const TwoRecords records(random, rows);
   const std::vector<int32_t> targets = Targets(random, rows, 2);
   Row max(rows), sum(rows), target_logit(rows), weight(rows);
-  GuardedMatrixOf<int32_t> none(1, rows, rows + 1);
+  BasicGuardedMatrix<int32_t> none(1, rows, rows + 1);
   for (Row* row : {&sum, &target_logit, &weight}) row->Fill(NAN);
   if (rows > 0) PlanPerturbation(weight.at(0, rows - 1), 1e-3);
   ops.softmax_start({.target_R = targets.data(),

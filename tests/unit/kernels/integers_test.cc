@@ -11,7 +11,7 @@
 namespace wisp::kernels::integers_test {
 namespace {
 
-using Integers = GuardedMatrixOf<int16_t>;
+using Integers = BasicGuardedMatrix<int16_t>;
 
 std::vector<const OpTable*> Tables() {
   std::vector<const OpTable*> tables;
@@ -189,7 +189,7 @@ TEST(Integers, SquaresOfFloatsAreThoseOfTheFormedProduct) {
   }
 }
 
-void Accumulate(const OpTable& ops, const Factors& f, GuardedMatrixOf<int64_t>& sum) {
+void Accumulate(const OpTable& ops, const Factors& f, BasicGuardedMatrix<int64_t>& sum) {
   const size_t rows = f.a.rows(), n = f.a.cols(), k = f.b.cols();
   std::vector<int32_t> largest_a(rows), largest_b(rows), scratch(OuterScratch(rows, n, k));
   for (size_t r = 0; r < rows; ++r) {
@@ -219,7 +219,7 @@ TEST(Integers, SumsAreExactAlsoBeyond32Bits) {
         for (const int32_t most : {1, 300, kLargestInteger}) {
           Factors f(rows, n, k, most, random);
           if (most == kLargestInteger) f.a.Fill(kLargestInteger), f.b.Fill(-kLargestInteger);
-          GuardedMatrixOf<int64_t> sum(n, k, k + 3);
+          BasicGuardedMatrix<int64_t> sum(n, k, k + 3);
           sum.Fill(int64_t{1} << 40);
           Accumulate(*ops, f, sum);
           const std::vector<int64_t> product = f.Product();
@@ -240,7 +240,7 @@ TEST(Integers, SumsOfManyRows) {
   std::mt19937_64 random(TestSeed(6));
   for (const OpTable* ops : Tables()) {
     const Factors f(1100, 9, 67, 90, random);
-    GuardedMatrixOf<int64_t> sum(9, 67, 67);
+    BasicGuardedMatrix<int64_t> sum(9, 67, 67);
     Accumulate(*ops, f, sum);
     const std::vector<int64_t> product = f.Product();
     for (size_t i = 0; i < product.size(); ++i) ASSERT_EQ(*sum.at(i / 67, i % 67), product[i]) << ops->name;

@@ -88,9 +88,9 @@ inline size_t PickSize(std::mt19937_64& random) { return PickSize(random, kTestS
 // A [rows, cols] matrix with row stride `ld` inside a larger buffer. Its first element is aligned to exactly 4 bytes;
 // everything that is not an element holds a guard pattern.
 template <class T>
-class GuardedMatrixOf {
+class BasicGuardedMatrix {
  public:
-  GuardedMatrixOf(size_t rows, size_t cols, size_t ld)
+  BasicGuardedMatrix(size_t rows, size_t cols, size_t ld)
       : rows_(rows), cols_(cols), ld_(ld), buffer_(2 * kMargin + rows * ld) {
     std::memset(buffer_.data(), kPattern, buffer_.size() * sizeof(T));
     size_t offset = kMargin;
@@ -100,8 +100,8 @@ class GuardedMatrixOf {
       for (size_t c = 0; c < cols_; ++c) *at(r, c) = T{};
     }
   }
-  GuardedMatrixOf(const GuardedMatrixOf&) = delete;
-  GuardedMatrixOf& operator=(const GuardedMatrixOf&) = delete;
+  BasicGuardedMatrix(const BasicGuardedMatrix&) = delete;
+  BasicGuardedMatrix& operator=(const BasicGuardedMatrix&) = delete;
 
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -146,7 +146,7 @@ class GuardedMatrixOf {
   T* data_;
 };
 
-using GuardedMatrix = GuardedMatrixOf<float>;
+using GuardedMatrix = BasicGuardedMatrix<float>;
 
 // One row of n numbers, misaligned and guarded.
 struct Row : GuardedMatrix {

@@ -326,7 +326,7 @@ TEST(AccumulateOnGrid, RoundsTiesToEvenAddsExactlyAndUndoesItself) {
       Row x(n, random, 1.0f);
       // Ties at scale 4.
       for (size_t i = 0; i + 1 < n; i += 2) x.data()[i] = static_cast<float>(static_cast<int>(random() % 41) - 20) / 8;
-      GuardedMatrixOf<int64_t> sum(1, n, std::max<size_t>(1, n));
+      BasicGuardedMatrix<int64_t> sum(1, n, std::max<size_t>(1, n));
       std::vector<int64_t> before, expected;
       double squares = 0;
       for (float scale : {4.0f, 1e8f}) {

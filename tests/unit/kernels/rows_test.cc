@@ -164,7 +164,7 @@ double CheckPositionIds(const OpTable& ops, size_t rows, int variant, uint64_t s
   const SomeRecords records(random, rows);
   const std::vector<int32_t> ids = Ids(random, rows, 3);
   const size_t end = variant % 2 == 0 ? 0 : rows + 5;
-  GuardedMatrixOf<int32_t> positions(1, rows, rows + 1);
+  BasicGuardedMatrix<int32_t> positions(1, rows, rows + 1);
   if (rows > 0) PlanPerturbation(positions.data(), 1);
   ops.position_ids({.ids_R = ids.data(), .position_R = positions.data(), .records = records.segments(), .end = end});
   ErrorMeter meter;
@@ -242,7 +242,7 @@ double CheckEmbedHalf(const OpTable& ops, size_t d, int variant, uint64_t seed) 
   return meter.worst();
 }
 
-uint64_t MixedOf(uint64_t z) {
+uint64_t MixBits(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
@@ -258,7 +258,7 @@ double CheckDrawKeep(const OpTable& ops, size_t rows, int variant, uint64_t seed
   std::vector<RecordOptions> options(records.begin.size());
   for (RecordOptions& o : options) o.dropout_seed = random();
   const bool with_options = random() % 3 != 0;
-  GuardedMatrixOf<uint8_t> keep(1, rows * width, rows * width + 1);
+  BasicGuardedMatrix<uint8_t> keep(1, rows * width, rows * width + 1);
   if (rows > 0) PlanPerturbation(keep.data(), 1);
   ops.draw_keep({.keep_RW = keep.data(),
                  .records = records.segments(),
@@ -268,9 +268,9 @@ double CheckDrawKeep(const OpTable& ops, size_t rows, int variant, uint64_t seed
                  .threshold = threshold});
   ErrorMeter meter;
   for (size_t b = 0; b < records.num(); ++b) {
-    const uint64_t key = MixedOf((with_options ? options[b].dropout_seed : 0) + golden * (site + 1));
+    const uint64_t key = MixBits((with_options ? options[b].dropout_seed : 0) + golden * (site + 1));
     for (size_t i = 0; i < records.size(b) * width; ++i) {
-      const uint64_t word = MixedOf(key + golden * (i / 4)) >> 16 * (i % 4) & 0xffff;
+      const uint64_t word = MixBits(key + golden * (i / 4)) >> 16 * (i % 4) & 0xffff;
       meter.Add(keep.data()[records.begin[b] * width + i], word < threshold ? 0 : 1, kNothing);
     }
   }

@@ -98,8 +98,8 @@ double CheckTopK(const OpTable& ops, size_t rows, size_t n, size_t k, int varian
   std::normal_distribution<float> normal;
   const size_t words = (n + 31) / 32;
   Row scores(rows * n);
-  GuardedMatrixOf<Scored> best(rows, k, std::max<size_t>(k, 1));
-  GuardedMatrixOf<TopKSummary> summary(1, rows, std::max<size_t>(rows, 1));
+  BasicGuardedMatrix<Scored> best(rows, k, std::max<size_t>(k, 1));
+  BasicGuardedMatrix<TopKSummary> summary(1, rows, std::max<size_t>(rows, 1));
   std::vector<uint32_t> excluded(rows * words + 1, 0);
   std::vector<std::vector<bool>> is_excluded(rows, std::vector<bool>(n));
   std::vector<uint64_t> scratch(ops.top_k_scratch_size(rows, n, k) + 1, ~uint64_t{0});

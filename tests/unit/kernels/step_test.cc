@@ -23,7 +23,7 @@ TEST(Step, NoiseIsAddedAsIntegersAndScaledAsFloats) {
   std::mt19937_64 random(TestSeed(1));
   for (const OpTable* ops : Tables()) {
     for (size_t n : kTestSizes) {
-      GuardedMatrixOf<int64_t> sum(1, n, n), noise(1, n, n);
+      BasicGuardedMatrix<int64_t> sum(1, n, n), noise(1, n, n);
       GuardedMatrix y(1, n, n);
       for (size_t i = 0; i < n; ++i) {
         *sum.at(0, i) = static_cast<int64_t>(random()) >> (8 + i % 50);
@@ -81,7 +81,7 @@ TEST(Step, NamedRowsAreSteppedAndSquared) {
   constexpr size_t kRows = 6, kNamed = 3;
   for (const OpTable* ops : TestedOps()) {
     for (const size_t d : {1, 5, 40}) {
-      GuardedMatrixOf<uint32_t> named(1, kNamed, kNamed);
+      BasicGuardedMatrix<uint32_t> named(1, kNamed, kNamed);
       const uint32_t order[] = {4, 0, 3};
       std::copy_n(order, kNamed, named.data());
       GuardedMatrix g(kNamed, d, d), w(kRows, d, d), m(kRows, d, d), v(kRows, d, d), variance(kRows, 1, 1);

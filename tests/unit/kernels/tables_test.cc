@@ -24,8 +24,8 @@ TEST(AllOps, ReferenceComesFirstAndEveryTableIsFoundByName) {
 TEST(AllOps, EveryTableReplacesWhatTheReferenceLacksBesideVectors) {
   size_t num_tables = 0;
   for (int64_t left = ProcessorTargets(); left != 0; left &= left - 1, ++num_tables) {
-    const OpTable whole = TableOf(left & -left, ReferenceOps());
-    const OpTable beside = TableOf(left & -left, ReferenceBesideVectors());
+    const OpTable whole = BuildTable(left & -left, ReferenceOps());
+    const OpTable beside = BuildTable(left & -left, ReferenceBesideVectors());
     EXPECT_EQ(std::memcmp(&whole, &beside, sizeof(OpTable)), 0) << whole.name;
   }
   EXPECT_EQ(num_tables + 1, AllOps().size());

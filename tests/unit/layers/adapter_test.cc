@@ -30,7 +30,7 @@ std::vector<Architecture> AdaptedArchitectures() {
 TEST(Adapter, StandsBehindAFrozenBase) {
   for (const Architecture& a : AdaptedArchitectures()) {
     ASSERT_TRUE(Validate(a).ok()) << Validate(a).message();
-    const auto base = ParametersOf(WithoutAdapter(a)), all = ParametersOf(a);
+    const auto base = ListParameters(WithoutAdapter(a)), all = ListParameters(a);
     ASSERT_GT(all.size(), base.size());
     for (size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].trained, i >= base.size()) << all[i].name;
@@ -62,7 +62,7 @@ TEST(Adapter, InvalidAdapters_AreRefused) {
 TEST(Adapter, ScoresAsTheMergedModelDoes) {
   for (const Architecture& a : AdaptedArchitectures()) {
     const std::vector<float> weights = RandomWeights(a, 3), merged = MergedWeights(a, weights);
-    ASSERT_EQ(merged.size(), FlatSize(ParametersOf(WithoutAdapter(a))));
+    ASSERT_EQ(merged.size(), FlatSize(ListParameters(WithoutAdapter(a))));
     for (const kernels::OpTable* ops : kernels::AllOps()) {
       if (ops == kernels::Int8Ops()) continue;  // rounds weights: merged ones to other integers
       const auto record = test::EndsRecord(a.num_items);
@@ -79,7 +79,7 @@ TEST(Adapter, ScoresAsTheMergedModelDoes) {
 TEST(Adapter, GradientsEqualTheOracles) {
   for (const Architecture& a : AdaptedArchitectures()) {
     const std::vector<float> weights = RandomWeights(a, 5);
-    const auto parameters = ParametersOf(a);
+    const auto parameters = ListParameters(a);
     const auto record = test::EndsRecord(a.num_items);
     const std::vector<double> expected = test::NaiveGradient(a, weights, record.view());
     ASSERT_GT(test::Norm(expected), 0.01);
@@ -125,7 +125,7 @@ class AdapterTraining : public test::RingTraining {
     auto trainer = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
     for (uint64_t step = 0; step < o.num_steps; ++step) EXPECT_TRUE(trainer->Step().ok());
     size_t moved = 0, kept = 0;
-    for (const ParameterSpec& p : ParametersOf(adapted_)) {
+    for (const ParameterSpec& p : ListParameters(adapted_)) {
       for (size_t i = p.offset; i < p.offset + p.size(); ++i) {
         const bool same = trainer->weights()[i] == start_of_all_[i];
         EXPECT_EQ(same, !p.trained) << p.name << " " << i - p.offset;
@@ -155,7 +155,7 @@ TEST_F(AdapterTraining, PrivateTrainingNoisesTheAdapterAlone) {
 
 TEST_F(AdapterTraining, ReleasesWhatTheAdapterHas) {
   uint64_t numbers = 0;
-  for (const ParameterSpec& p : ParametersOf(adapted_)) numbers += p.trained ? p.size() : 0;
+  for (const ParameterSpec& p : ListParameters(adapted_)) numbers += p.trained ? p.size() : 0;
   EXPECT_EQ(numbers, 2u * (16 + 48 + 16 + 16 + 16 + 16 + 16 + 16));
   EXPECT_EQ(NumReleased(adapted_, Options(Method::kPhantom, 1)), numbers);
 }
@@ -186,7 +186,7 @@ TEST_F(AdapterTraining, CheckpointHoldsTheAdapterAlone) {
   const std::string path = folder_ / "c";
   ASSERT_TRUE(WriteCheckpoint(path, *half->Save()).ok());
   const Checkpoint c = *ReadCheckpoint(path);
-  const size_t size = test::AllTrained(ParametersOf(adapted_)).size();
+  const size_t size = test::AllTrained(ListParameters(adapted_)).size();
   for (const auto* array : {&c.weights, &c.first_moment, &c.second_moment, &c.average}) EXPECT_EQ(array->size(), size);
   auto rest = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
   ASSERT_TRUE(rest->Restore(c).ok()) << rest->Restore(c).message();

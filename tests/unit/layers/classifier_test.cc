@@ -117,7 +117,7 @@ TEST(Classifier, GraphForInference_GivesTheSameWithLessMemory) {
 TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
   Architecture without = SmallClassifiers()[0];
   without.head = {};
-  const auto encoder = ParametersOf(without), all = ParametersOf(SmallClassifiers()[0]);
+  const auto encoder = ListParameters(without), all = ListParameters(SmallClassifiers()[0]);
   ASSERT_EQ(all.size(), encoder.size() + 4);
   for (size_t i = 0; i < encoder.size(); ++i) {
     EXPECT_EQ(all[i].name, encoder[i].name);
@@ -164,7 +164,7 @@ TEST(Encoder, RepresentsAsTheClassifierDoes) {
       ASSERT_TRUE(Validate(a).ok());
       const Classifier encoder(a, kernels::BestOps(), {.use = GraphUse::kInference});
       const std::vector<float> weights(classifier.flat.begin(),
-                                       classifier.flat.begin() + static_cast<ptrdiff_t>(FlatSize(ParametersOf(a))));
+                                       classifier.flat.begin() + static_cast<ptrdiff_t>(FlatSize(ListParameters(a))));
       const PackedWeights packed(encoder, weights.data());
       const Buffers buffers = encoder.AllocateForInference();
       const KeyValueCache cache = encoder.AllocateCache(CacheBlocks::kInTurn);

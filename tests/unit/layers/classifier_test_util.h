@@ -28,7 +28,7 @@ namespace wisp::test {
 inline std::vector<float> RandomClassifierWeights(const Architecture& a, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 0.4f);
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> weights(FlatSize(parameters), 0.0f);
   for (const ParameterSpec& p : parameters) {
     for (size_t i = 0; i < p.size(); ++i)
@@ -50,7 +50,7 @@ inline constexpr UniformArchitecture kTinyClassifier{.num_items = 12,
 // the encoder.
 inline std::vector<float> StartClassifier(const Architecture& a, const InitialisationOptions& options,
                                           double head_deviation = 0) {
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> weights(FlatSize(parameters));
   auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(a, options, random, weights);
@@ -85,8 +85,8 @@ struct NaiveClassifier {
   std::span<const T> weights;
 
   T At(const char* name, size_t i) const {
-    const auto parameters = ParametersOf(a);
-    return weights[parameters[IndexOf(parameters, name)].offset + i];
+    const auto parameters = ListParameters(a);
+    return weights[parameters[FindIndex(parameters, name)].offset + i];
   }
   std::vector<T> Represent(std::span<const int32_t> tokens) const {
     using std::tanh;
@@ -133,7 +133,7 @@ inline std::vector<double> NaiveClassifierGradient(const Architecture& a, std::s
   using kernels::reference::Dual;
   std::vector<Dual> dual(weights.begin(), weights.end());
   std::vector<double> gradient(weights.size(), 0.0);
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     for (size_t i = p.offset; i < p.offset + p.size(); ++i) {
       dual[i].derivative = 1;
       gradient[i] = NaiveClassifier<Dual>{a, dual}.Loss(record, input).derivative;

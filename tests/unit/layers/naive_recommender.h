@@ -33,7 +33,7 @@ class NaiveRecommender {
 
   // `weights` has the flat layout and must outlive this object.
   NaiveRecommender(const Architecture& a, std::span<const T> weights)
-      : a_(a), parameters_(ParametersOf(a)), weights_(weights) {
+      : a_(a), parameters_(ListParameters(a)), weights_(weights) {
     for (size_t i = 0; i < parameters_.size(); ++i) index_[parameters_[i].name] = i;
   }
 
@@ -47,7 +47,7 @@ class NaiveRecommender {
         x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k);
         if (a_.position_table == PositionTable::kLearned)
           x[t][k] = x[t][k] + At("position_embedding", (first + t) * d + k);
-        if (a_.token_types.count > 0) x[t][k] = x[t][k] + At("type_embedding", TypeOf(ids, t) * d + k);
+        if (a_.token_types.count > 0) x[t][k] = x[t][k] + At("type_embedding", GetType(ids, t) * d + k);
       }
     }
     if (a_.embedding_norm_epsilon) x = Norm("embedding_norm", NormKind::kLayer, *a_.embedding_norm_epsilon, x);
@@ -56,7 +56,7 @@ class NaiveRecommender {
       const double scale = a_.embedding_scale;
       v.emplace_back(d, ids[t] < 0 ? 0
                                    : scale * scale * PlainValue(At("item_embedding.variance", ids[t])) +
-                                         VarianceOrNone("position_embedding"));
+                                         GetVarianceOrZero("position_embedding"));
     }
     for (const BlockSpec& block : a_.blocks) x = RunBlock(block, x, ids, v);
     return a_.final_norm_epsilon ? Norm("final_norm", a_.final_norm_kind, *a_.final_norm_epsilon, x) : x;
@@ -120,7 +120,7 @@ class NaiveRecommender {
   }
 
  private:
-  size_t TypeOf(std::span<const int32_t> ids, size_t t) const {
+  size_t GetType(std::span<const int32_t> ids, size_t t) const {
     size_t separators = 0;
     for (size_t before = 0; before < t; ++before) separators += ids[before] == a_.token_types.separator ? 1 : 0;
     return std::min<size_t>(separators, a_.token_types.count - 1);
@@ -157,17 +157,17 @@ class NaiveRecommender {
     return weights_[p.offset + i] + AdapterAt(p, i);
   }
 
-  double VarianceOf(const std::string& name) const {
+  double GetVariance(const std::string& name) const {
     const auto found = index_.find(name);
     return found == index_.end() ? NAN : PlainValue(At("parameter_variance", found->second));
   }
 
   bool Has(const std::string& name) const { return index_.contains(name); }
-  double VarianceOrNone(const std::string& name) const { return Has(name) ? VarianceOf(name) : 0; }
+  double GetVarianceOrZero(const std::string& name) const { return Has(name) ? GetVariance(name) : 0; }
 
   Variances LinearVariance(const std::string& name, const Matrix& x, const Variances& v, size_t n) const {
     Variances y(v.size(), std::vector<double>(n, 0));
-    const double bias = VarianceOrNone(name + ".bias"), weight = VarianceOf(name + ".weight");
+    const double bias = GetVarianceOrZero(name + ".bias"), weight = GetVariance(name + ".weight");
     for (size_t t = 0; t < v.size(); ++t) {
       for (size_t j = 0; j < n; ++j) {
         y[t][j] = bias;

@@ -11,7 +11,7 @@
 namespace wisp::test {
 
 // Returns the number of parameters if no parameter has that name.
-inline size_t IndexOf(const std::vector<ParameterSpec>& parameters, std::string_view name) {
+inline size_t FindIndex(const std::vector<ParameterSpec>& parameters, std::string_view name) {
   const auto found =
       std::find_if(parameters.begin(), parameters.end(), [name](const ParameterSpec& p) { return p.name == name; });
   return static_cast<size_t>(found - parameters.begin());

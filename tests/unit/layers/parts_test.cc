@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kThreads[] = {2, 3, 5};
 
-std::vector<const kernels::OpTable*> OpsOfInference() {
+std::vector<const kernels::OpTable*> ListInferenceOps() {
   std::vector<const kernels::OpTable*> all(kernels::AllOps().begin(), kernels::AllOps().end());
   if (kernels::Int8Ops() != nullptr) all.push_back(kernels::Int8Ops());
   return all;
@@ -79,7 +79,7 @@ TEST(Parts, OneRowIsSharedByColumnsAndHeads) {
   for (BlockSpec& block : grouped.blocks) block.attention.num_kv_heads = 2;
   wide.attention_slope = 0.5f;
   for (const Architecture& a : {Architecture(wide), grouped}) {
-    for (const kernels::OpTable* ops : OpsOfInference()) ExpectTheSameScores(a, *ops, 30);
+    for (const kernels::OpTable* ops : ListInferenceOps()) ExpectTheSameScores(a, *ops, 30);
   }
 }
 
@@ -88,7 +88,7 @@ TEST(Parts, EverySwitchOfARecommenderGivesTheSameBits) {
   std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   for (const Architecture& a : all) {
-    for (const kernels::OpTable* ops : OpsOfInference()) ExpectTheSameScores(a, *ops, ++seed);
+    for (const kernels::OpTable* ops : ListInferenceOps()) ExpectTheSameScores(a, *ops, ++seed);
   }
 }
 
@@ -127,7 +127,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
   all.back().head.pooling = Pooling::kMean;
   for (const Architecture& a : all) {
     const std::vector<float> flat = test::RandomClassifierWeights(a, 23);
-    for (const kernels::OpTable* ops : OpsOfInference()) {
+    for (const kernels::OpTable* ops : ListInferenceOps()) {
       const Runner<Classifier> alone(a, *ops, flat, 1, CacheBlocks::kInTurn);
       for (const size_t threads : kThreads) {
         // If there is workspace for only one block's keys, threads do not share.

@@ -249,7 +249,7 @@ TEST(ReAttention, NoVarianceIsOrdinaryAttentionToTheBit) {
     test::Harness plain(a, test::RandomWeights(a, 3), kernels::BestOps());
     a.re_attention = ReAttention::kOn;
     std::vector<float> weights = plain.flat;
-    weights.resize(FlatSize(ParametersOf(a)), 0.0f);
+    weights.resize(FlatSize(ListParameters(a)), 0.0f);
     test::Harness corrected(a, weights, kernels::BestOps());
     const test::OwnedRecord record = test::RandomRecord(a.num_items, a.max_length, 8);
     EXPECT_EQ(plain.Loss(record.view()), corrected.Loss(record.view()));
@@ -269,7 +269,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
                               .num_blocks = 0,
                               .inner_width = 1,
                               .re_attention = ReAttention::kOn};
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const double s = 0.003;
   const uint64_t steps = 150;
   for (OptimizerOptions o : {OptimizerOptions{.learning_rate = 0.02f, .decay = Decay::kLinear},
@@ -288,7 +288,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     }
     double left = 0, estimated = 0;
     for (size_t i = 0; i < g.size(); ++i) left += std::pow(weights[i], 2) / double(g.size());
-    const ParameterSpec& items = parameters[test::IndexOf(parameters, test::kItemVariance)];
+    const ParameterSpec& items = parameters[test::FindIndex(parameters, test::kItemVariance)];
     for (size_t i = 0; i < a.num_items; ++i) estimated += weights[items.offset + i] / double(a.num_items);
     std::printf("left %.3g, estimated %.3g\n", left, estimated);
     // 320 coordinates give a deviation of 8 percent; Adam's first steps add some more.
@@ -300,11 +300,11 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
 TEST(NoiseVariance, RowsThatNoStepChangedHaveNone) {
   const UniformArchitecture a{
       .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const TrainedSet trained = test::AllTrained(parameters);
   const Optimizer optimizer(kernels::BestOps(), {.kind = OptimizerKind::kSgd}, trained.size());
   const NoiseVariance variance(a, trained, {}, 0.1);
-  const ParameterSpec& items = parameters[test::IndexOf(parameters, test::kItemVariance)];
+  const ParameterSpec& items = parameters[test::FindIndex(parameters, test::kItemVariance)];
   const int32_t second[] = {1};
   for (const std::span<const int32_t> rows : {std::span<const int32_t>(), std::span<const int32_t>(second)}) {
     std::vector<float> weights(FlatSize(parameters), 0.0f);
@@ -317,16 +317,16 @@ TEST(NoiseVariance, RowsThatNoStepChangedHaveNone) {
 TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
   const UniformArchitecture a{
       .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const std::vector<float> p = {1.0f, 0.5f, 0.25f, 0.125f};
   const ReAttentionOptions options{.source = ReAttentionOptions::Source::kPrinted, .scale = 2, .item_frequencies = p};
   ASSERT_TRUE(Validate(options, a).ok());
   std::vector<float> weights(FlatSize(parameters), 0.0f);
   NoiseVariance(a, test::AllTrained(parameters), options, 0.1).Initialise(weights);
   for (size_t i = 0; i < 4; ++i)
-    EXPECT_NEAR(weights[parameters[test::IndexOf(parameters, test::kItemVariance)].offset + i], std::pow(0.2 / p[i], 2),
-                1e-5);
-  EXPECT_NEAR(weights[parameters[test::IndexOf(parameters, test::kParameterVariance)].offset + 1], 0.04, 1e-6);
+    EXPECT_NEAR(weights[parameters[test::FindIndex(parameters, test::kItemVariance)].offset + i],
+                std::pow(0.2 / p[i], 2), 1e-5);
+  EXPECT_NEAR(weights[parameters[test::FindIndex(parameters, test::kParameterVariance)].offset + 1], 0.04, 1e-6);
   EXPECT_FALSE(Validate({.source = ReAttentionOptions::Source::kPrinted}, a).ok());
   const std::vector<float> zero = {1.0f, 0.0f, 1.0f, 1.0f};
   EXPECT_NE(
@@ -346,7 +346,7 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
                               .embedding_scale = 8,
                               .re_attention = ReAttention::kOn};
   const test::Ring ring(30, 400, 10);  // items 30 to 39 never occur
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   const std::vector<float> start = test::StartWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f});
   const test::TemporaryFolder folder;
   auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
@@ -379,8 +379,8 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
       variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
     return variance;
   };
-  const float* of_parameter = stored.data() + parameters[test::IndexOf(parameters, test::kParameterVariance)].offset;
-  const float* of_item = stored.data() + parameters[test::IndexOf(parameters, test::kItemVariance)].offset;
+  const float* of_parameter = stored.data() + parameters[test::FindIndex(parameters, test::kParameterVariance)].offset;
+  const float* of_item = stored.data() + parameters[test::FindIndex(parameters, test::kItemVariance)].offset;
   const auto compare = [&](const std::string& what, double estimate, double variance, double least = 0.6) {
     std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance,
                 estimate / variance);

@@ -52,7 +52,7 @@ TEST_F(AdapterFile, JoinsItsBaseAgain) {
   EXPECT_EQ(joined->architecture(), adapted_);
   std::vector<float> room;
   const auto all = joined->AllWeights(room);
-  for (const ParameterSpec& p : ParametersOf(adapted_)) {
+  for (const ParameterSpec& p : ListParameters(adapted_)) {
     for (size_t i = p.offset; i < p.offset + p.size(); ++i) ASSERT_EQ(all[i], weights_[i]) << p.name;
   }
   EXPECT_EQ(joined->item_key(0), "tt0111161");
@@ -208,7 +208,7 @@ TEST_F(AdapterFineTune, AllowSeen_IsThatOfTheBase) {
   {
     const ModelFile base = *ModelFile::Open(base_);
     std::vector<float> room;
-    ModelContents contents = ContentsOf(base, room);
+    ModelContents contents = GetContents(base, room);
     contents.allow_seen = true;
     ASSERT_TRUE(WriteModel(base_, contents).ok());
   }
@@ -266,7 +266,7 @@ TEST_F(AdapterFineTune, NeedsTheWeightsOfABase) {
   EXPECT_NE(none.message().find("an adapter trains beside the weights of a model"), std::string::npos)
       << none.message();
   // The size is neither the base's nor that of all.
-  for (const size_t size : {FlatSize(ParametersOf(a)) + 16, FlatSize(ParametersOf(a)) - 16, size_t{16}}) {
+  for (const size_t size : {FlatSize(ListParameters(a)) + 16, FlatSize(ListParameters(a)) - 16, size_t{16}}) {
     const std::vector<float> weights(size);
     job.start_weights = weights;
     EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument) << size;

@@ -23,7 +23,7 @@ void ExpectFoundByFullVerificationOnly(WeightStorage storage, kernels::PanelBits
   test::Set(bytes, 16384, bad);
   const size_t table = kernels::PanelMatrixBytes(bits, 6, 4);
   bytes = Changed<schema::Model>(
-      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
+      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::ComputeHash(test::GetData(bytes).substr(0, table)); });
   EXPECT_TRUE(OpenBytes(bytes).ok());
   EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
             std::string::npos);

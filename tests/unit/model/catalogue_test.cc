@@ -19,7 +19,7 @@ class CatalogueTest : public ::testing::Test {
     architecture_ = UniformArchitecture{
         .num_items = 4, .max_length = 5, .width = 4, .num_heads = 1, .num_blocks = 1, .inner_width = 4};
     architecture_.head.output_bias = OutputBias::kFixed;
-    parameters_ = ParametersOf(architecture_);
+    parameters_ = ListParameters(architecture_);
     std::vector<float> weights(FlatSize(parameters_));
     for (const ParameterSpec& p : parameters_)
       std::iota(weights.begin() + static_cast<std::ptrdiff_t>(p.offset),
@@ -35,7 +35,7 @@ class CatalogueTest : public ::testing::Test {
   }
   // Returns row `item` of the item table, [4], with its bias after it.
   static std::vector<float> Row(const std::vector<float>& weights, const Architecture& a, size_t item) {
-    const auto parameters = ParametersOf(a);
+    const auto parameters = ListParameters(a);
     const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
     const ParameterSpec& bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)];
     const float* row = weights.data() + table.offset + item * table.cols;
@@ -104,7 +104,7 @@ TEST_F(CatalogueTest, InvalidItems_AreRefused) {
 TEST_F(CatalogueTest, NewItems_GetRowsFromTheirFeatures) {
   Architecture a = architecture_;
   a.item_features = 2;
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> weights(FlatSize(parameters));
   const auto set = [&](ParameterRole role, std::initializer_list<float> values) {
     std::copy(values.begin(), values.end(), weights.data() + parameters[RequireParameter(parameters, role)].offset);
@@ -135,13 +135,13 @@ TEST_F(CatalogueTest, AllowSeen_IsKept) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   EXPECT_FALSE(base.lists().allow_seen);
   std::vector<float> room;
-  ModelContents contents = ContentsOf(base, room);
+  ModelContents contents = GetContents(base, room);
   contents.allow_seen = true;
   const std::string cafe = folder_ / "cafe.wisp";
   ASSERT_TRUE(WriteModel(cafe, contents).ok());
   const ModelFile allows = *ModelFile::Open(cafe, Verify::kFull);
   EXPECT_TRUE(allows.lists().allow_seen);
-  EXPECT_TRUE(ContentsOf(allows, room).allow_seen);
+  EXPECT_TRUE(GetContents(allows, room).allow_seen);
   EXPECT_TRUE(AddItems(allows, std::vector<NewItem>{{"x", "", ""}})->contents.allow_seen);
   EXPECT_TRUE(ChangeOffer(allows, std::vector<std::string>{"tea"}, Offer::kRetired, room)->allow_seen);
 }
@@ -174,7 +174,7 @@ TEST_F(CatalogueTest, InvalidRetiredItems_AreRefused) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   std::vector<float> room;
   for (const std::vector<int32_t>& items : std::vector<std::vector<int32_t>>{{4}, {-1}, {1, 1}, {2, 1}, {0, 1, 2, 3}}) {
-    ModelContents contents = ContentsOf(base, room);
+    ModelContents contents = GetContents(base, room);
     contents.retired = items;
     const Status status = WriteModel(folder_ / "x.wisp", contents);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);

@@ -42,7 +42,7 @@ TEST_F(CheckpointFile, ClassifierCheckpoint_ComesBack) {
   full_.architecture.attend = Attend::kAll;
   full_.architecture.head = {.kind = HeadKind::kClasses, .num_classes = 3};
   full_.item_rows.clear();
-  const size_t size = FlatSize(ParametersOf(full_.architecture));
+  const size_t size = FlatSize(ListParameters(full_.architecture));
   for (auto* floats : {&full_.weights, &full_.first_moment, &full_.second_moment, &full_.average})
     floats->assign(size, 0.5f);
   full_.head_releases = {1, 2, 3};
@@ -227,7 +227,7 @@ TEST_F(CheckpointFile, NotFiniteNumbersAreRefusedOnReading) {
   std::string bytes = test::ReadBytes(path_);
   test::Set(bytes, container::kSegmentAlignment, 0x7fc00000u);
   bytes = test::Changed<schema::Checkpoint>(bytes, [&](CheckpointT& c) {
-    c.arrays[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, c.arrays[0]->bytes));
+    c.arrays[0]->hash = test::ComputeHash(test::GetData(bytes).substr(0, c.arrays[0]->bytes));
   });
   test::WriteBytes(path_, bytes);
   EXPECT_NE(ReadCheckpoint(path_).status().message().find("weights holds a number that is not finite"),

@@ -28,8 +28,8 @@ struct SmallClassifier {
   std::vector<float> weights = Weights();
 
   std::vector<float> Weights() const {
-    std::vector<float> w(FlatSize(ParametersOf(architecture)), 0.0f);
-    for (const ParameterSpec& p : ParametersOf(architecture)) {
+    std::vector<float> w(FlatSize(ListParameters(architecture)), 0.0f);
+    for (const ParameterSpec& p : ListParameters(architecture)) {
       for (size_t i = 0; i < p.size(); ++i) w[p.offset + i] = 0.25f + static_cast<float>(p.offset + i) / 1024;
     }
     return w;
@@ -205,7 +205,7 @@ TEST(ClassifierFile, EveryDamagedByteIsRefusedOrIsAWeightAndFound) {
 
 TEST(ClassifierFile, DamagedMetadataWithFittingChecksumsIsSafe) {
   const std::string whole = SmallClassifier().Bytes();
-  const size_t metadata_end = test::kMetadataAt + test::MetadataOf(whole).size();
+  const size_t metadata_end = test::kMetadataAt + test::GetMetadata(whole).size();
   double sum = 0;
   size_t accepted = 0;
   for (size_t at = 0; at < metadata_end; ++at) {

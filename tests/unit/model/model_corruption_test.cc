@@ -112,7 +112,7 @@ TEST_P(ModelCorruption, EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound) {
 
 TEST_P(ModelCorruption, EveryDamagedByteWithFittingChecksumsIsSafe) {
   const std::string whole = model_.Bytes();
-  const size_t metadata_end = test::kMetadataAt + test::MetadataOf(whole).size();
+  const size_t metadata_end = test::kMetadataAt + test::GetMetadata(whole).size();
   double sum = 0;
   size_t accepted = 0;
   for (size_t at = 0; at < metadata_end; ++at) {
@@ -140,7 +140,7 @@ TEST_P(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const std::string whole = model_.Bytes();
-  const size_t metadata_bytes = test::MetadataOf(whole).size();
+  const size_t metadata_bytes = test::GetMetadata(whole).size();
   const uint32_t words[] = {0,    1,    2,      4,          6,          64,         0x7f,
                             0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffc};
   double sum = 0;
@@ -222,7 +222,7 @@ TEST_F(CheckpointCorruption, EveryTruncationIsRefused) {
 }
 
 TEST_F(CheckpointCorruption, DamagedMetadataWithFittingChecksumsIsSafe) {
-  const size_t metadata_end = test::kMetadataAt + test::MetadataOf(whole_).size();
+  const size_t metadata_end = test::kMetadataAt + test::GetMetadata(whole_).size();
   for (size_t at = 0; at < metadata_end; ++at) {
     for (const uint8_t mask : {0x01, 0x08, 0x80, 0xff}) {
       std::string bytes = whole_;

@@ -34,7 +34,7 @@ TEST(ModelFile, WrittenModelComesBackWhole) {
   EXPECT_EQ(file->architecture(), model.architecture);
   ASSERT_EQ(file->flat_weights().size(), model.weights.size());
   EXPECT_EQ(std::memcmp(file->flat_weights().data(), model.weights.data(), model.weights.size() * sizeof(float)), 0);
-  const auto parameters = ParametersOf(model.architecture);
+  const auto parameters = ListParameters(model.architecture);
   ASSERT_EQ(file->parameters().size(), parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     EXPECT_EQ(file->parameters()[i].name, parameters[i].name);
@@ -150,7 +150,7 @@ TEST(ModelFile, GapsAreWrittenAsZerosWhateverTheBufferHolds) {
   SmallModel model;
   const std::string clean = model.Bytes();
   std::vector<bool> used(model.weights.size(), false);
-  for (const auto& p : ParametersOf(model.architecture))
+  for (const auto& p : ListParameters(model.architecture))
     std::fill_n(used.begin() + static_cast<ptrdiff_t>(p.offset), p.size(), true);
   size_t gaps = 0;
   for (size_t i = 0; i < used.size(); ++i) {
@@ -170,11 +170,11 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   EXPECT_EQ(test::Get<uint32_t>(bytes, test::kOldestReaderAt), 1u);
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kFileBytesAt), bytes.size());
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kMetadataOffsetAt), 64u);
-  EXPECT_EQ(test::MetadataOf(bytes).substr(4, 4), "WSPM");
+  EXPECT_EQ(test::GetMetadata(bytes).substr(4, 4), "WSPM");
   EXPECT_EQ(bytes.size(), 16384 + model.weights.size() * sizeof(float));
   EXPECT_EQ(std::memcmp(bytes.data() + 16384, model.weights.data(), model.weights.size() * sizeof(float)), 0);
   // XXH3-64 of the empty input, from the xxHash specification's reference implementation.
-  EXPECT_EQ(test::HashOf(""), 0x2d06800538d394c2ull);
+  EXPECT_EQ(test::ComputeHash(""), 0x2d06800538d394c2ull);
 }
 
 TEST(ModelFile, OtherFiles_AreRefusedByNameAndReason) {
@@ -220,7 +220,7 @@ TEST(ModelFile, UnreadableFileIsRefused) {
   ASSERT_TRUE(WriteModel(path, SmallModel().contents()).ok());
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
-  const int status = test::StatusOfChild([&path] {
+  const int status = test::RunChild([&path] {
     // The superuser may read anything, so the test becomes another user.
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
     const Status s = ModelFile::Open(path).status();

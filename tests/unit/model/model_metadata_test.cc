@@ -254,7 +254,7 @@ TEST(ModelMetadata, OtherLayoutsAreReadTensorByTensor) {
   const SmallModel model;
   const std::string whole = model.Bytes();
   // Two segments: the first tensor alone, on a page of its own, and the others in reverse.
-  const auto parameters = ParametersOf(model.architecture);
+  const auto parameters = ListParameters(model.architecture);
   std::string data;
   std::vector<uint64_t> segment_bytes(2, 0);
   const auto append = [&](size_t i, uint64_t& end) {
@@ -278,7 +278,7 @@ TEST(ModelMetadata, OtherLayoutsAreReadTensorByTensor) {
     }
     std::reverse(m.tensors.begin() + 1, m.tensors.end());
   });
-  const std::string bytes = test::WithMetadata(changed, test::MetadataOf(changed), data);
+  const std::string bytes = test::WithMetadata(changed, test::GetMetadata(changed), data);
   const test::AlignedCopy copy(bytes);
   const auto file = ModelFile::OpenMemory("m", copy.bytes(), Verify::kFull);
   ASSERT_TRUE(file.ok()) << file.status().message();
@@ -296,7 +296,7 @@ TEST(ModelMetadata, OtherLayoutsAreReadTensorByTensor) {
 
 TEST(ModelMetadata, OneSegmentInAnotherOrderIsNotTheFlatBuffer) {
   const SmallModel model;
-  const auto parameters = ParametersOf(model.architecture);
+  const auto parameters = ListParameters(model.architecture);
   std::string data;
   std::vector<uint64_t> offsets(parameters.size(), 0);
   for (size_t i = parameters.size(); i-- > 0;) {
@@ -309,7 +309,7 @@ TEST(ModelMetadata, OneSegmentInAnotherOrderIsNotTheFlatBuffer) {
     for (size_t i = 0; i < parameters.size(); ++i) m.tensors[i]->offset = offsets[i];
     std::reverse(m.tensors.begin(), m.tensors.end());
   });
-  const test::AlignedCopy copy(test::WithMetadata(changed, test::MetadataOf(changed), data));
+  const test::AlignedCopy copy(test::WithMetadata(changed, test::GetMetadata(changed), data));
   const auto file = ModelFile::OpenMemory("m", copy.bytes(), Verify::kFull);
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_TRUE(file->flat_weights().empty());
@@ -323,7 +323,7 @@ TEST(ModelMetadata, NotFiniteWeightsAreFoundByFullVerificationOnly) {
     std::string bytes = SmallModel().Bytes();
     test::Set(bytes, 16384, bits);
     bytes = Changed<schema::Model>(
-        bytes, [&bytes](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, 96)); });
+        bytes, [&bytes](ModelT& m) { m.tensors[0]->hash = test::ComputeHash(test::GetData(bytes).substr(0, 96)); });
     EXPECT_TRUE(OpenBytes(bytes).ok());
     EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
               std::string::npos);
@@ -340,7 +340,7 @@ std::string WithShared(const std::function<void(ModelT&)>& change,
                        const std::function<SharedParts(flatbuffers::FlatBufferBuilder&)>& build) {
   const std::string whole = SmallModel().Bytes();
   ModelT root;
-  schema::GetModel(test::MetadataOf(whole).data())->UnPackTo(&root);
+  schema::GetModel(test::GetMetadata(whole).data())->UnPackTo(&root);
   change(root);
   flatbuffers::FlatBufferBuilder builder;
   const SharedParts parts = build(builder);
@@ -357,7 +357,7 @@ std::string WithShared(const std::function<void(ModelT&)>& change,
   out.add_provenance(parts.provenance);
   schema::FinishModelBuffer(builder, out.Finish());
   const std::string_view metadata(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
-  return test::WithMetadata(whole, metadata, test::DataOf(whole));
+  return test::WithMetadata(whole, metadata, test::GetData(whole));
 }
 
 // Offsets may share their targets. A small file must not make a reader look at one text a million times.
@@ -406,13 +406,13 @@ TEST(ModelMetadata, MechanismsSharedByAllEntriesAreRefusedByTheVerifier) {
 TEST(ModelMetadata, NumbersThatAreNotAlignedAreRefused) {
   const std::string whole = SmallModel().Bytes();
   size_t seen = 0;
-  for (size_t at = test::kMetadataAt; at + 4 <= test::kMetadataAt + test::MetadataOf(whole).size(); at += 4) {
+  for (size_t at = test::kMetadataAt; at + 4 <= test::kMetadataAt + test::GetMetadata(whole).size(); at += 4) {
     for (const uint32_t step : {4u, static_cast<uint32_t>(-4)}) {
       std::string bytes = whole;
       test::Set(bytes, at, test::Get<uint32_t>(bytes, at) + step);
       const test::AlignedCopy copy(test::Reseal(std::move(bytes)));
       const auto* metadata = reinterpret_cast<const uint8_t*>(copy.bytes().data()) + test::kMetadataAt;
-      flatbuffers::Verifier verifier(metadata, test::MetadataOf(whole).size());
+      flatbuffers::Verifier verifier(metadata, test::GetMetadata(whole).size());
       if (!schema::VerifyModelBuffer(verifier)) continue;
       const schema::Model& root = *schema::GetModel(metadata);
       const auto is_aligned = [](const flatbuffers::Vector<uint64_t>& values) {
@@ -431,10 +431,10 @@ TEST(ModelMetadata, NumbersThatAreNotAlignedAreRefused) {
 
 TEST(ModelMetadata, CountsBeyondTheFileAreRefusedAtOnce) {
   const std::string whole = SmallModel().Bytes();
-  const uint32_t num_tensors = static_cast<uint32_t>(ParametersOf(SmallModel().architecture).size());
+  const uint32_t num_tensors = static_cast<uint32_t>(ListParameters(SmallModel().architecture).size());
   // Every aligned word of the metadata that is the number of tensors, items or a length becomes two billion.
   size_t changed = 0;
-  for (size_t at = test::kMetadataAt; at + 4 <= test::kMetadataAt + test::MetadataOf(whole).size(); at += 4) {
+  for (size_t at = test::kMetadataAt; at + 4 <= test::kMetadataAt + test::GetMetadata(whole).size(); at += 4) {
     const uint32_t value = test::Get<uint32_t>(whole, at);
     if (value != num_tensors && value != 6) continue;
     for (const uint32_t count : {0x7fffffffu, 0xffffffffu, 0x40000000u, 0x3fffffffu}) {

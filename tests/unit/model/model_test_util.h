@@ -64,8 +64,8 @@ inline Status OpenBytes(const std::string& bytes, Verify verify = Verify::kStruc
 }
 
 inline std::vector<float> SomeWeights(const Architecture& a, float first = 0.25f) {
-  std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  std::vector<float> weights(FlatSize(ListParameters(a)), 0.0f);
+  for (const ParameterSpec& p : ListParameters(a)) {
     for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = first + static_cast<float>(p.offset + i) / 1024;
   }
   return weights;
@@ -159,15 +159,17 @@ void Set(std::string& bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(value));
 }
 
-inline uint64_t HashOf(std::string_view bytes) { return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+inline uint64_t ComputeHash(std::string_view bytes) {
+  return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
 
 // Gives damaged bytes valid checksums, as an attacker would.
 inline std::string Reseal(std::string bytes) {
   const uint64_t size = Get<uint64_t>(bytes, kMetadataBytesAt);
   if (size <= bytes.size() - kMetadataAt) {
-    Set(bytes, kMetadataHashAt, HashOf(std::string_view(bytes).substr(kMetadataAt, size)));
+    Set(bytes, kMetadataHashAt, ComputeHash(std::string_view(bytes).substr(kMetadataAt, size)));
   }
-  Set(bytes, kHeaderHashAt, HashOf(std::string_view(bytes).substr(0, kHeaderHashAt)));
+  Set(bytes, kHeaderHashAt, ComputeHash(std::string_view(bytes).substr(0, kHeaderHashAt)));
   return bytes;
 }
 
@@ -183,13 +185,13 @@ inline std::string WithMetadata(const std::string& bytes, std::string_view metad
   return Reseal(std::move(out));
 }
 
-inline std::string_view MetadataOf(const std::string& bytes) {
+inline std::string_view GetMetadata(const std::string& bytes) {
   return std::string_view(bytes).substr(kMetadataAt, Get<uint64_t>(bytes, kMetadataBytesAt));
 }
 
-inline std::string_view DataOf(const std::string& bytes) {
+inline std::string_view GetData(const std::string& bytes) {
   return std::string_view(bytes).substr(
-      container::AlignUp(kMetadataAt + MetadataOf(bytes).size(), container::kSegmentAlignment));
+      container::AlignUp(kMetadataAt + GetMetadata(bytes).size(), container::kSegmentAlignment));
 }
 
 // Returns the file after `change` to its unpacked metadata, with valid checksums. Root is schema::Model or
@@ -197,12 +199,12 @@ inline std::string_view DataOf(const std::string& bytes) {
 template <class Root>
 std::string Changed(const std::string& bytes, const std::function<void(typename Root::NativeTableType&)>& change) {
   typename Root::NativeTableType root;
-  flatbuffers::GetRoot<Root>(MetadataOf(bytes).data())->UnPackTo(&root);
+  flatbuffers::GetRoot<Root>(GetMetadata(bytes).data())->UnPackTo(&root);
   change(root);
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(Root::Pack(builder, &root), MetadataOf(bytes).substr(4, 4) == "WSPM" ? "WSPM" : "WSPC");
+  builder.Finish(Root::Pack(builder, &root), GetMetadata(bytes).substr(4, 4) == "WSPM" ? "WSPM" : "WSPC");
   const std::string_view metadata(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
-  return WithMetadata(bytes, metadata, DataOf(bytes));
+  return WithMetadata(bytes, metadata, GetData(bytes));
 }
 
 }  // namespace wisp::test

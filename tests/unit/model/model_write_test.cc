@@ -40,14 +40,14 @@ class ModelWrite : public testing::Test {
   SmallModel old_, new_;
 };
 
-TEST(FolderOf, IsTheFolderOrTheOneWeAreIn) {
+TEST(GetFolder, IsTheFolderOrTheOneWeAreIn) {
   for (const auto& [path, folder] : {std::pair("m.wisp", "."),
                                      {"", "."},
                                      {"a/m.wisp", "a"},
                                      {"/a/b/m.wisp", "/a/b"},
                                      {"/m.wisp", "/"},
                                      {"a/", "a"}}) {
-    EXPECT_EQ(FolderOf(path), folder) << path;
+    EXPECT_EQ(GetFolder(path), folder) << path;
   }
 }
 
@@ -78,7 +78,7 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
       {"states an origin of the output bias",
        [](ModelContents& c) {
          c.architecture.head.output_bias = OutputBias::kNone;
-         c.weights = c.weights.first(FlatSize(ParametersOf(c.architecture)));
+         c.weights = c.weights.first(FlatSize(ListParameters(c.architecture)));
        }},
       {"provenance has 1025 entries", [](ModelContents& c) { c.provenance.resize(1025); }},
       {"names, keys, provenance and a tokenizer take",
@@ -135,7 +135,7 @@ TEST_F(ModelWrite, PlacesThatTakeNoFileAreRefusedByName) {
 TEST_F(ModelWrite, FolderWithoutPermissionLeavesTheOldFile) {
   ASSERT_EQ(chmod(path_.c_str(), 0644), 0);  // otherwise it might be a database that others may write
   ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
-  const int status = test::StatusOfChild([this] {
+  const int status = test::RunChild([this] {
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
     const Status s = WriteModel(path_, new_.contents());
     return s.code() == StatusCode::kIo && s.message().find("Permission denied") != std::string::npos ? 0 : 1;
@@ -148,7 +148,7 @@ TEST_F(ModelWrite, FolderWithoutPermissionLeavesTheOldFile) {
 // The limit on a file's size simulates a full disk; it can be set to any byte.
 TEST_F(ModelWrite, DiskFullAtAnyByteLeavesTheOldFile) {
   for (size_t limit = 0; limit <= new_bytes_.size(); limit += limit + 97 < new_bytes_.size() ? 97 : 1) {
-    const int status = test::StatusOfChild([this, limit] {
+    const int status = test::RunChild([this, limit] {
       signal(SIGXFSZ, SIG_IGN);
       const rlimit size{limit, limit};
       if (setrlimit(RLIMIT_FSIZE, &size) != 0) return 2;
@@ -169,7 +169,7 @@ TEST_F(ModelWrite, DiskFullAtAnyByteLeavesTheOldFile) {
 // Under the same limit, the signal's default action makes the kernel kill the process in the middle of a write.
 TEST_F(ModelWrite, KilledBetweenTwoWritesLeavesTheOldFileAndTheNextWriteCleansUp) {
   for (size_t limit = 0; limit < new_bytes_.size(); limit += 509) {
-    const int status = test::StatusOfChild([this, limit] {
+    const int status = test::RunChild([this, limit] {
       const rlimit size{limit, limit}, none{0, 0};
       setrlimit(RLIMIT_CORE, &none);
       if (setrlimit(RLIMIT_FSIZE, &size) != 0) return 2;

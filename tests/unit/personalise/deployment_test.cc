@@ -102,12 +102,12 @@ TEST_F(DeploymentTest, CoversEachStepOfACatalogueThatGrows) {
 
 TEST_F(DeploymentTest, SaysWhatIsLeft) {
   Ledger ledger = Open();
-  EXPECT_FALSE(SettingsOf(ledger)->has_value());
+  EXPECT_FALSE(ReadSettings(ledger)->has_value());
   const Deployment deployment = MustPlan();
   ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
-  const DeploymentSettings settings = **SettingsOf(ledger);
+  const DeploymentSettings settings = **ReadSettings(ledger);
   EXPECT_EQ(settings, deployment.settings);
-  const auto left = [&] { return *LeftOf(ledger, settings); };
+  const auto left = [&] { return *ComputeLeft(ledger, settings); };
   EXPECT_EQ(left().steps, 120u);
   EXPECT_EQ(left().runs, 12u);
   EXPECT_EQ(left().evaluations, 6u);
@@ -146,12 +146,12 @@ TEST_F(DeploymentTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
     if (c.others) {
       ASSERT_TRUE(ledger.Charge(other).ok());
     }
-    const double before = LeftOf(ledger, deployment.settings)->epsilon;
+    const double before = ComputeLeft(ledger, deployment.settings)->epsilon;
     EXPECT_GE(before, c.least);
     EXPECT_LE(before, c.most);
     for (const ChargeRequest& all : {deployment.training[0], deployment.evaluation[0]}) {
       ASSERT_TRUE(ledger.Charge(all).ok());
-      EXPECT_NEAR(LeftOf(ledger, deployment.settings)->epsilon, before, 1e-6);
+      EXPECT_NEAR(ComputeLeft(ledger, deployment.settings)->epsilon, before, 1e-6);
     }
   }
 }
@@ -170,8 +170,8 @@ TEST_F(DeploymentTest, APlanIsMadeAnewWithOtherEvaluatesBeforeItsFirstCharge) {
     const Deployment deployment = MustPlan(other);
     const Status again = WriteDeployment(ledger, deployment, "other");
     ASSERT_TRUE(again.ok()) << again.message();
-    EXPECT_EQ(LeftOf(ledger, deployment.settings)->evaluations, deployment.evaluation.empty() ? 0u : 6u);
-    EXPECT_LT(LeftOf(ledger, deployment.settings)->epsilon, 0.02);
+    EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->evaluations, deployment.evaluation.empty() ? 0u : 6u);
+    EXPECT_LT(ComputeLeft(ledger, deployment.settings)->epsilon, 0.02);
     for (const auto* charges : {&deployment.training, &deployment.evaluation}) {
       if (!charges->empty()) {
         EXPECT_TRUE(ledger.Charge(charges->front()).ok());
@@ -191,10 +191,10 @@ TEST_F(DeploymentTest, HalfOfAPlan_DoesNotCount) {
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(4, 1e-5)).ok());
   ASSERT_TRUE(ledger.Split(kDeployment.evaluation_share).ok());
   ASSERT_TRUE(ledger.WritePlan("plan", "evaluation of a deployment", deployment.evaluation).ok());
-  EXPECT_FALSE(SettingsOf(ledger)->has_value());
+  EXPECT_FALSE(ReadSettings(ledger)->has_value());
   ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
-  EXPECT_TRUE(SettingsOf(ledger)->has_value());
-  EXPECT_EQ(LeftOf(ledger, deployment.settings)->evaluations, 6u);
+  EXPECT_TRUE(ReadSettings(ledger)->has_value());
+  EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->evaluations, 6u);
   ASSERT_TRUE(ledger.Charge(deployment.training[0]).ok());
   ASSERT_TRUE(ledger.Charge(deployment.evaluation[0]).ok());
   EXPECT_LE(Spent(ledger), 4);
@@ -220,7 +220,7 @@ TEST_F(DeploymentTest, WithoutEvaluationAllRecordsTrain) {
   Ledger ledger = Open();
   ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
   EXPECT_FALSE(ledger.TheSplit()->has_value());
-  EXPECT_EQ(LeftOf(ledger, deployment.settings)->runs, 12u);
+  EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->runs, 12u);
 }
 
 // Training sessions share the steps by how many people there are: in proportion to the sums of a straight line from the
@@ -233,10 +233,10 @@ TEST_F(DeploymentTest, RunsTakeMoreStepsWhereMorePeopleAreThere) {
   EXPECT_EQ(deployment.settings.training_noise, MustPlan().settings.training_noise);
   Ledger ledger = Open();
   ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
-  EXPECT_EQ(SettingsOf(ledger)->value().num_records_at_start, 200u);
+  EXPECT_EQ(ReadSettings(ledger)->value().num_records_at_start, 200u);
   std::vector<uint64_t> steps;
   for (uint64_t planned_run = 0; planned_run < 12; ++planned_run) {
-    const DeploymentLeft left = *LeftOf(ledger, deployment.settings);
+    const DeploymentLeft left = *ComputeLeft(ledger, deployment.settings);
     EXPECT_EQ(left.runs, 12 - planned_run);
     steps.push_back(left.steps_of_next);
     ChargeRequest some = deployment.training[0];
@@ -244,8 +244,8 @@ TEST_F(DeploymentTest, RunsTakeMoreStepsWhereMorePeopleAreThere) {
     some.loss_slack *= static_cast<double>(left.steps_of_next) / 120;
     ASSERT_TRUE(ledger.Charge(some).ok());
   }
-  EXPECT_EQ(LeftOf(ledger, deployment.settings)->steps, 0u);
-  EXPECT_EQ(LeftOf(ledger, deployment.settings)->runs, 0u);
+  EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->steps, 0u);
+  EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->runs, 0u);
   EXPECT_EQ(std::accumulate(steps.begin(), steps.end(), uint64_t{0}), 120u);
   EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end())) << steps.front() << " to " << steps.back();
   EXPECT_LE(steps.front(), 3u) << "200 of 2,000 people";
@@ -263,14 +263,14 @@ TEST_F(DeploymentTest, InterruptedSession_IsCompleted) {
   const Deployment deployment = MustPlan(settings);
   Ledger ledger = Open();
   ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
-  const uint64_t first = LeftOf(ledger, deployment.settings)->steps_of_next;
+  const uint64_t first = ComputeLeft(ledger, deployment.settings)->steps_of_next;
   ASSERT_EQ(first, 7u);
   ChargeRequest two = deployment.training[0];
   two.mechanism = *two.mechanism.WithSteps(2);
   two.loss_slack /= 60;
   ASSERT_TRUE(ledger.Charge(two).ok());
-  EXPECT_EQ(LeftOf(ledger, deployment.settings)->steps_of_next, 5u);
-  EXPECT_EQ(LeftOf(ledger, deployment.settings)->runs, 12u);
+  EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->steps_of_next, 5u);
+  EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->runs, 12u);
 }
 
 TEST_F(DeploymentTest, ALimitThatIsThereHolds) {
@@ -278,7 +278,7 @@ TEST_F(DeploymentTest, ALimitThatIsThereHolds) {
   Ledger ledger = Open();
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(2, 1e-5)).ok());
   EXPECT_EQ(WriteDeployment(ledger, deployment, "plan").code(), StatusCode::kPrivacyRefused);
-  EXPECT_FALSE(SettingsOf(ledger)->has_value());
+  EXPECT_FALSE(ReadSettings(ledger)->has_value());
   EXPECT_EQ((**ledger.Limit()).epsilon(), 2);
 }
 

@@ -97,7 +97,7 @@ class Deployment {
   Evaluation EvaluateCandidate(const Scores& candidate) {
     Evaluation j{.noise_multiplier = kNoise};
     for (std::vector<int32_t>& history : evaluates_) {
-      const GainOnGrid g = OnGrid(GainOf(history, candidate), kScale);
+      const GainOnGrid g = OnGrid(ComputeGain(history, candidate), kScale);
       j.gains += static_cast<double>(g.gain) / kEvaluationSteps;
       j.squares += static_cast<double>(g.square) / (kSquareWeight * kEvaluationSteps);
     }
@@ -113,7 +113,7 @@ class Deployment {
     for (int person = 0; person < kFresh; ++person) {
       std::vector<int32_t> history;
       for (uint32_t e = 0; e < kEvents; ++e) history.push_back(Choose(history));
-      sum += GainOf(history, candidate);
+      sum += ComputeGain(history, candidate);
     }
     return sum / kFresh;
   }
@@ -128,11 +128,11 @@ class Deployment {
   }
 
   // Returns the gain over the events of the person now, and appends these to the history.
-  double GainOf(std::vector<int32_t>& history, const Scores& candidate) {
+  double ComputeGain(std::vector<int32_t>& history, const Scores& candidate) {
     double sum = 0;
     for (uint32_t e = 0; e < kEvents; ++e) {
       const int32_t target = Choose(history);
-      sum += Ndcg(lists_.PositionOf(target, candidate, history)) - Ndcg(lists_.PositionOf(target, base_, history));
+      sum += Ndcg(lists_.FindPosition(target, candidate, history)) - Ndcg(lists_.FindPosition(target, base_, history));
       history.push_back(target);
     }
     if (history.size() > 3 * kEvents) history.erase(history.begin(), history.begin() + kEvents);
@@ -221,9 +221,9 @@ TEST(Deployments, EvaluatedByTheTimeItLearnedFromATrendIsAGain) {
 
 // Popularity models on a real log. The events of a user form four parts in their order; evaluation and service use a
 // later part than learning.
-class OfALog {
+class LogReplay {
  public:
-  explicit OfALog(data::Sequences sequences) : log_(std::move(sequences)), list_(log_.num_items(), {}) {
+  explicit LogReplay(data::Sequences sequences) : log_(std::move(sequences)), list_(log_.num_items(), {}) {
     for (size_t u = 0; u < log_.num_users(); ++u) {
       if (log_.User(u).size() >= 2 * kParts) users_.push_back(u);
     }
@@ -242,7 +242,7 @@ class OfALog {
                                                fresh = all.subspan(kPublic + kTrain + kEvaluate, kFresh);
     std::vector<double> known(log_.num_items(), 0.1), learned(log_.num_items(), 0.1);
     for (const size_t u : all.first(kPublic)) Count(u, 0, known);
-    const Ranked base = RankedOf(known, known, 0, 0, random);
+    const Ranked base = MakeRanked(known, known, 0, 0, random);
     constexpr double kShares[] = {0, 0.2, 0.5, 1}, kNoises[] = {1e-5, 0.2, 0.5, 1};
     const double share = kShares[random() % 4], noise = kNoises[random() % 4];
     const EvaluationRule rule{.error = 0.05, .num_evaluations = kParts - 1, .decay = 0.7};
@@ -251,10 +251,10 @@ class OfALog {
     Deployment trial;
     for (size_t part = 0; part + 1 < kParts; ++part) {
       for (const size_t u : train) Count(u, part, learned);
-      const Ranked candidate = RankedOf(known, learned, share, noise, random);
+      const Ranked candidate = MakeRanked(known, learned, share, noise, random);
       Evaluation j{.noise_multiplier = kNoise};
       for (const size_t u : evaluation) {
-        const GainOnGrid g = OnGrid(GainOf(u, part + 1, base, candidate), kScale);
+        const GainOnGrid g = OnGrid(ComputeGain(u, part + 1, base, candidate), kScale);
         j.gains += static_cast<double>(g.gain) / kEvaluationSteps;
         j.squares += static_cast<double>(g.square) / (kSquareWeight * kEvaluationSteps);
       }
@@ -265,7 +265,7 @@ class OfALog {
       trial.better = true;
       double gain = 0;
       const size_t then = std::min(part + 2, kParts - 1);
-      for (const size_t u : fresh) gain += GainOf(u, then, base, candidate);
+      for (const size_t u : fresh) gain += ComputeGain(u, then, base, candidate);
       trial.wrong = trial.wrong || gain < 0;
     }
     return trial;
@@ -287,8 +287,8 @@ class OfALog {
     const auto [first, end] = Part(user, part);
     for (size_t t = first; t < end; ++t) counts[static_cast<size_t>(log_.User(user)[t])] += 1;
   }
-  Ranked RankedOf(const std::vector<double>& known, const std::vector<double>& learned, double share, double noise,
-                  std::mt19937_64& random) {
+  Ranked MakeRanked(const std::vector<double>& known, const std::vector<double>& learned, double share, double noise,
+                    std::mt19937_64& random) {
     std::normal_distribution<double> normal;
     const double of_known = std::accumulate(known.begin(), known.end(), 0.0),
                  of_learned = std::accumulate(learned.begin(), learned.end(), 0.0);
@@ -302,13 +302,13 @@ class OfALog {
     for (const Recommendation& r : best) ranked.top.push_back(r.item);
     return ranked;
   }
-  double GainOf(size_t user, size_t part, const Ranked& base, const Ranked& candidate) {
+  double ComputeGain(size_t user, size_t part, const Ranked& base, const Ranked& candidate) {
     const auto [first, end] = Part(user, part);
     double sum = 0;
     for (size_t t = first; t < end; ++t) {
       const std::span<const int32_t> history = log_.User(user).first(t);
       const auto value = [&](const Ranked& model) {
-        return Ndcg(list_.PositionOf(log_.User(user)[t], model.scores, history, {.candidates = model.top}));
+        return Ndcg(list_.FindPosition(log_.User(user)[t], model.scores, history, {.candidates = model.top}));
       };
       sum += value(candidate) - value(base);
     }
@@ -325,11 +325,11 @@ TEST(Deployments, NamedLog) {
   if (path == nullptr) GTEST_SKIP() << "WISP_DEPLOYMENTS_LOG names no log";
   auto read = data::ReadSequences(path, data::Format::kAuto, {});
   ASSERT_TRUE(read.ok()) << read.status().message();
-  OfALog log(std::move(read->sequences));
+  LogReplay log(std::move(read->sequences));
   constexpr int kLives = 1000;
   double better = 0, wrong = 0;
   for (int trial = 0; trial < kLives; ++trial) {
-    const OfALog::Deployment lived = log.Live(static_cast<uint64_t>(trial) + 1);
+    const LogReplay::Deployment lived = log.Live(static_cast<uint64_t>(trial) + 1);
     better += lived.better / static_cast<double>(kLives);
     wrong += lived.wrong / static_cast<double>(kLives);
   }

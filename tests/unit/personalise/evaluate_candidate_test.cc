@@ -30,7 +30,7 @@ class EvaluationTest : public ::testing::Test {
     architecture_ = UniformArchitecture{
         .num_items = kItems, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
     for (std::vector<float>* weights : {&base_, &candidate_}) {
-      weights->resize(FlatSize(ParametersOf(architecture_)));
+      weights->resize(FlatSize(ListParameters(architecture_)));
       auto random =
           privacy::RandomStream::Reproducible(weights == &base_ ? 1 : 2, privacy::StreamPurpose::kInitialisation);
       InitialiseWeights(architecture_, {.table_deviation = 0.5f}, random, *weights);
@@ -95,7 +95,7 @@ TEST_F(EvaluationTest, OneRecordMoreAddsItsOwnGainAlone) {
   std::mt19937 random(9);
   for (int i = 0;; ++i) {
     const std::string user = "new " + std::to_string(i);
-    if (PartOf(**ledger.TheSplit(), {.user = user}) != RecordPart::kEvaluation) continue;
+    if (GetPart(**ledger.TheSplit(), {.user = user}) != RecordPart::kEvaluation) continue;
     Add(user, 9, random);
     break;
   }
@@ -109,7 +109,7 @@ TEST_F(EvaluationTest, OneRecordMoreAddsItsOwnGainAlone) {
 TEST_F(EvaluationTest, RecordsThatTrainDoNotCount) {
   Ledger ledger = Divided();
   const auto evaluated = Run(Options(ledger));
-  sequences_ = SequencesOf(RecordPart::kEvaluation, **ledger.TheSplit(), sequences_);
+  sequences_ = SelectSequences(RecordPart::kEvaluation, **ledger.TheSplit(), sequences_);
   EXPECT_EQ(*Run(Options(ledger)), *evaluated);
   ASSERT_LT(sequences_.num_users(), 60u);
 }
@@ -196,10 +196,10 @@ TEST_F(EvaluationTest, OnlyEventsAfterTheMomentEvaluate) {
   }
   EXPECT_GT(evaluated, 10u);
   // These are as many as are counted, and only evaluation records.
-  const data::Sequences own = SequencesOf(RecordPart::kEvaluation, **ledger.TheSplit(), sequences_);
+  const data::Sequences own = SelectSequences(RecordPart::kEvaluation, **ledger.TheSplit(), sequences_);
   uint64_t events = 0;
   for (size_t u = 0; u < own.num_users(); ++u) {
-    const std::span<const int64_t> times = own.TimesOf(u);
+    const std::span<const int64_t> times = own.GetTimes(u);
     const auto later = std::count_if(times.begin() + 1, times.end(), [](int64_t time) { return time > 450; });
     events += std::min<uint64_t>(static_cast<uint64_t>(later), options.num_targets);
   }
@@ -225,7 +225,7 @@ TEST_F(EvaluationTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
 // that no list shows is 0.
 TEST_F(EvaluationTest, CopiedRowsGiveNoGainThatNoListShows) {
   Ledger ledger = Divided();
-  for (const ParameterSpec& p : ParametersOf(architecture_)) {
+  for (const ParameterSpec& p : ListParameters(architecture_)) {
     const bool is_bias = p.role == ParameterRole::kOutputBias;
     const size_t width = is_bias ? 1 : p.cols;
     for (size_t i = 1; (is_bias || p.role == ParameterRole::kItemTable) && i < kItems; i += 2)

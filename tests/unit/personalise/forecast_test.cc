@@ -74,7 +74,7 @@ TEST_F(Forecast, TheRateFollowsFromTheNoise) {
 TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
   const DeploymentRequest good{.num_records_public = 200'000, .epsilon = 8, .delta = 1e-6, .runs = 12};
   const Deployment many = MustPlan(good);
-  const Outlook clear = OutlookOf(architecture_, many.settings);
+  const Outlook clear = MakeOutlook(architecture_, many.settings);
   EXPECT_EQ(clear.kind, Outlook::Kind::kGain);
   EXPECT_TRUE(clear.advice.empty());
   EXPECT_TRUE(clear.found);
@@ -82,7 +82,7 @@ TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
   for (const Outlook::PowerRow& row : clear.power) EXPECT_LE(row.after_first, row.after_all + 1e-9) << row.gain;
 
   const Deployment few = MustPlan({.num_records_public = 50, .epsilon = 1, .delta = 1e-4, .runs = 365});
-  const Outlook hopeless = OutlookOf(architecture_, few.settings);
+  const Outlook hopeless = MakeOutlook(architecture_, few.settings);
   EXPECT_EQ(hopeless.kind, Outlook::Kind::kHopeless);
   EXPECT_FALSE(hopeless.found);
   EXPECT_GE(hopeless.advice.size(), 2u);
@@ -114,17 +114,17 @@ TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
     return MustPlan({.num_records_public = records, .epsilon = 4, .delta = 1e-7, .runs = 12}).settings;
   };
   const DeploymentSettings settings = planned(9706);
-  const Outlook shop = OutlookOf(architecture_, settings, 9);
+  const Outlook shop = MakeOutlook(architecture_, settings, 9);
   EXPECT_LT(shop.noise_to_signal, kNoGain);
-  EXPECT_GT(shop.noise_of_an_item, kNoGainOfAnItem);
+  EXPECT_GT(shop.noise_of_an_item, kNoItemGain);
   EXPECT_EQ(shop.kind, Outlook::Kind::kNewItems);
   ASSERT_FALSE(shop.advice.empty());
   EXPECT_NE(shop.advice.front().find("the base to stay what is served"), std::string::npos);
-  EXPECT_EQ(OutlookOf(architecture_, settings).typical_events, kTypicalEvents);
-  EXPECT_LT(OutlookOf(architecture_, settings, 40).noise_of_an_item, shop.noise_of_an_item) << "histories say more";
-  EXPECT_EQ(OutlookOf(architecture_, planned(400'000), 9).kind, Outlook::Kind::kGain);
+  EXPECT_EQ(MakeOutlook(architecture_, settings).typical_events, kTypicalEvents);
+  EXPECT_LT(MakeOutlook(architecture_, settings, 40).noise_of_an_item, shop.noise_of_an_item) << "histories say more";
+  EXPECT_EQ(MakeOutlook(architecture_, planned(400'000), 9).kind, Outlook::Kind::kGain);
   architecture_.num_items = 480;
-  const auto cafe = [&](uint32_t records) { return OutlookOf(architecture_, planned(records), 26).kind; };
+  const auto cafe = [&](uint32_t records) { return MakeOutlook(architecture_, planned(records), 26).kind; };
   EXPECT_EQ(cafe(500), Outlook::Kind::kNewItems);
   EXPECT_EQ(cafe(2000), Outlook::Kind::kSomeGain);
   EXPECT_EQ(cafe(20000), Outlook::Kind::kGain);
@@ -133,19 +133,19 @@ TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
 // If people join over the year, they are fewer at first, and their steps have relatively more noise.
 TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
   DeploymentRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10, .steps_per_run = 20};
-  const Outlook all = OutlookOf(architecture_, MustPlan(request).settings);
+  const Outlook all = MakeOutlook(architecture_, MustPlan(request).settings);
   request.num_records_at_start = 500;
-  const Outlook coming = OutlookOf(architecture_, MustPlan(request).settings);
+  const Outlook coming = MakeOutlook(architecture_, MustPlan(request).settings);
   EXPECT_GT(coming.noise_to_signal, 1.3 * all.noise_to_signal);
   EXPECT_GT(coming.noise_of_an_item, 1.3 * all.noise_of_an_item);
   request.steps_per_run = 1;
-  const Outlook each = OutlookOf(architecture_, MustPlan(request).settings);
+  const Outlook each = MakeOutlook(architecture_, MustPlan(request).settings);
   EXPECT_NE(each.advice.front().find("fewer runs (`runs`) could follow how people come"), std::string::npos);
 }
 
 TEST_F(Forecast, MeasuresWithoutALog) {
   const Deployment deployment = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 12});
-  std::vector<float> weights(FlatSize(ParametersOf(architecture_)));
+  std::vector<float> weights(FlatSize(ListParameters(architecture_)));
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(architecture_, {}, random, weights);
   const std::string path = folder_ / "made-up";

@@ -16,17 +16,19 @@ class LineageTest : public PlannedRunTest {
   uint64_t Line() {
     return *FindLineage(OpenLedger(), *ModelFile::Open(files_.candidate), *ModelFile::Open(base_path_));
   }
-  std::vector<Evaluation> Evaluated(uint64_t line) { return *ReadEvaluations(OpenLedger(), HashOf(base_path_), line); }
+  std::vector<Evaluation> Evaluated(uint64_t line) {
+    return *ReadEvaluations(OpenLedger(), ComputeHash(base_path_), line);
+  }
   // Writes the entries of an evaluation that found the candidate better by `gains`. `line` 0: no lineage was named.
   void Leave(double gains, uint64_t line, uint64_t candidate) {
     privacy::Ledger ledger = OpenLedger();
-    const double noise = (*SettingsOf(ledger))->evaluation_noise;
+    const double noise = (*ReadSettings(ledger))->evaluation_noise;
     const auto id = ledger.Charge(*EvaluationCharge({.run = "evaluation", .noise_multiplier = noise}));
     ASSERT_TRUE(id.ok()) << id.status().message();
     const Evaluation evaluation{.gains = gains,
                                 .squares = 90,
                                 .noise_multiplier = noise,
-                                .base = HashOf(base_path_),
+                                .base = ComputeHash(base_path_),
                                 .candidate = candidate,
                                 .line = line};
     ASSERT_TRUE(ledger.AddResult(*id, ToText(evaluation)).ok());
@@ -49,7 +51,7 @@ TEST_F(LineageTest, AModelThatWasDeletedLeavesNoEvidence) {
   Plan(Settings());
   MustRun();
   const uint64_t old = Line();
-  Leave(kMuch, old, HashOf(files_.candidate));
+  Leave(kMuch, old, ComputeHash(files_.candidate));
   DeleteAll();
   std::vector<std::string> warnings;
   PlannedRunOptions o = Options();
@@ -106,7 +108,7 @@ TEST_F(LineageTest, Lineage_ContinuesUnderAnotherPlan) {
   MustRunEvaluated();
   {
     privacy::Ledger ledger = OpenLedger();
-    const auto changed = ChangeDeployment(PlannedBase(*ModelFile::Open(base_path_)), ledger, **SettingsOf(ledger),
+    const auto changed = ChangeDeployment(PlannedBase(*ModelFile::Open(base_path_)), ledger, **ReadSettings(ledger),
                                           {.runs = 2, .steps_per_run = 3, .expected_batch = 150});
     ASSERT_TRUE(changed.ok()) << changed.status().message();
     ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
@@ -126,7 +128,7 @@ TEST_F(LineageTest, FilesThatWerePutBackAreOfTheirOwnLine) {
     std::filesystem::copy(path, kept);
   DeleteAll();
   MustRun();
-  Leave(kMuch, Line(), HashOf(files_.candidate));
+  Leave(kMuch, Line(), ComputeHash(files_.candidate));
   DeleteAll();
   for (const auto& file : std::filesystem::directory_iterator(kept))
     std::filesystem::copy(file.path(), std::filesystem::path(output_).parent_path());
@@ -139,7 +141,7 @@ TEST_F(LineageTest, FilesThatWerePutBackAreOfTheirOwnLine) {
 TEST_F(LineageTest, EvaluationsThatNameNoLineCountForTheLineOfTheirTime) {
   Plan(Settings());
   MustRun();
-  Leave(kMuch, 0, HashOf(files_.candidate));
+  Leave(kMuch, 0, ComputeHash(files_.candidate));
   const uint64_t old = Line();
   EXPECT_EQ(Evaluated(old).size(), 1u);
   DeleteAll();
@@ -150,7 +152,7 @@ TEST_F(LineageTest, EvaluationsThatNameNoLineCountForTheLineOfTheirTime) {
 TEST_F(LineageTest, EndedLineage_IsNotServedIfItsLastVerdictWasWorse) {
   Plan(Settings());
   MustRun();
-  const uint64_t candidate = HashOf(files_.candidate), line = Line();
+  const uint64_t candidate = ComputeHash(files_.candidate), line = Line();
   Leave(kMuch, line, candidate);
   ASSERT_TRUE(CopyFile(files_.candidate, output_).ok());
   Leave(-2 * kMuch, line, candidate);
@@ -158,11 +160,11 @@ TEST_F(LineageTest, EndedLineage_IsNotServedIfItsLastVerdictWasWorse) {
   std::filesystem::remove(files_.checkpoint);
   PlannedRunOptions o = Options();
   o.progress = [&](const JobProgress&) {
-    EXPECT_EQ(HashOf(output_), HashOf(base_path_)) << "before it trains";
+    EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_)) << "before it trains";
     return false;
   };
   EXPECT_EQ(RunPlanned(o).status().code(), StatusCode::kCancelled);
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
 }
 
 TEST_F(LineageTest, RefusesACandidateThatThisLedgerDidNotPayFor) {

@@ -51,7 +51,7 @@ class MakePlanTest : public ::testing::Test {
     const Ledger ledger = Open();
     return ledger.Plans()->size() + ledger.Limits()->size() + ledger.Entries()->size();
   }
-  DeploymentSettings InForce() { return **SettingsOf(Open()); }
+  DeploymentSettings InForce() { return **ReadSettings(Open()); }
   void ChargeOneRun() {
     Ledger ledger = Open();
     auto charge = ledger.Plans()->back();
@@ -173,7 +173,7 @@ TEST_F(MakePlanTest, InterruptedPlan_IsCompleted) {
     }
     EXPECT_FALSE(MustFind());
     EXPECT_TRUE(MustFind());
-    EXPECT_EQ(LeftOf(Open(), InForce())->steps, 36u);
+    EXPECT_EQ(ComputeLeft(Open(), InForce())->steps, 36u);
   }
 }
 

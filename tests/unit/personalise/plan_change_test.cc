@@ -17,15 +17,15 @@ class PlanChangeTest : public PlannedRunTest {
  protected:
   PlanChangeTest() { Plan(Settings()); }  // 6 runs of 6 steps, batch 200 of 210
   PlannedBase Shape() { return PlannedBase(*ModelFile::Open(base_path_)); }
-  DeploymentSettings InForce() { return **SettingsOf(OpenLedger()); }
-  DeploymentLeft Left() { return *LeftOf(OpenLedger(), InForce()); }
+  DeploymentSettings InForce() { return **ReadSettings(OpenLedger()); }
+  DeploymentLeft Left() { return *ComputeLeft(OpenLedger(), InForce()); }
   Result<ChangedDeployment> Change(const PlanChange& change) {
     Ledger ledger = OpenLedger();
     auto changed = ChangeDeployment(Shape(), ledger, InForce(), change);
     if (changed.ok()) WISP_RETURN_IF_ERROR(WriteChange(ledger, *changed, "change"));
     return changed;
   }
-  LedgerFigures::Part FiguresOf(privacy::RecordPart part) {
+  LedgerFigures::Part ComputeFigures(privacy::RecordPart part) {
     const LedgerFigures figures = *OpenLedger().Figures(*privacy::Delta::Create(Settings().delta));
     return *std::find_if(figures.parts.begin(), figures.parts.end(), [&](const auto& p) { return p.part == part; });
   }
@@ -52,8 +52,8 @@ TEST_F(PlanChangeTest, OtherTimes_CostNothingAndTrainingContinues) {
   EXPECT_EQ(MustRun().steps, 11u);
   EXPECT_EQ(MustRun().steps, 0u);
   EXPECT_EQ(Left().evaluations, 0u) << "the evaluations are spread over what is left";
-  EXPECT_EQ(FiguresOf(privacy::RecordPart::kTraining).basis, LedgerFigures::Basis::kPlan);
-  EXPECT_LE(FiguresOf(privacy::RecordPart::kTraining).stated.epsilon, 8);
+  EXPECT_EQ(ComputeFigures(privacy::RecordPart::kTraining).basis, LedgerFigures::Basis::kPlan);
+  EXPECT_LE(ComputeFigures(privacy::RecordPart::kTraining).stated.epsilon, 8);
 }
 
 TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
@@ -67,19 +67,19 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   EXPECT_GT(changed->settings.training_noise, 0.5 * until_now);
   EXPECT_EQ(Left().steps, 12u);
   EXPECT_TRUE(Left().by_filter);
-  const uint64_t candidate = HashOf(files_.candidate);
+  const uint64_t candidate = ComputeHash(files_.candidate);
   PlannedRunResult planned_run = MustRun();
   EXPECT_EQ(planned_run.steps, 3u);
   EXPECT_EQ(planned_run.steps_of_model, 3u) << "its own run";
-  EXPECT_EQ(HashOf(files_.start), candidate) << "which begins with what was learned";
+  EXPECT_EQ(ComputeHash(files_.start), candidate) << "which begins with what was learned";
   EXPECT_EQ(Left().steps, 9u);
   for (int n = 0; n < 3; ++n) EXPECT_EQ(MustRun().steps, 3u);
   EXPECT_EQ(MustRun().steps, 0u);
   EXPECT_EQ(Left().evaluations, 0u);
-  const auto figures = FiguresOf(privacy::RecordPart::kTraining);
+  const auto figures = ComputeFigures(privacy::RecordPart::kTraining);
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kAdaptive) << "chosen after looking, and said";
   EXPECT_LE(figures.stated.epsilon, 8);
-  EXPECT_EQ(FiguresOf(privacy::RecordPart::kEvaluation).basis, LedgerFigures::Basis::kPlan);
+  EXPECT_EQ(ComputeFigures(privacy::RecordPart::kEvaluation).basis, LedgerFigures::Basis::kPlan);
 }
 
 // Half the batch would take twice the steps for as many passes; more steps than the rest are taken only on request.
@@ -120,22 +120,22 @@ TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   EXPECT_TRUE(ledger.CheckFits(changed.training, {}).ok());
   ChangedDeployment louder = changed;
   louder.settings.training_noise /= 1.003;
-  const PrivacyPlan plan = *PrivacyPlan::Create(Shape().architecture, TrainingOf(louder.settings));
+  const PrivacyPlan plan = *PrivacyPlan::Create(Shape().architecture, MakeTrainingOptions(louder.settings));
   louder.training = *plan.ChargesTogether(louder.settings.num_steps());
   EXPECT_EQ(ledger.CheckFits(louder.training, {}).code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(WriteChange(ledger, louder, "too much").code(), StatusCode::kPrivacyRefused);
-  EXPECT_EQ(InForce(), **SettingsOf(ledger)) << "nothing was written";
+  EXPECT_EQ(InForce(), **ReadSettings(ledger)) << "nothing was written";
   EXPECT_EQ(Left().steps, 30u);
 }
 
 TEST_F(PlanChangeTest, StoppedBetweenItsFiles_ItContinues) {
   MustRun();
   ASSERT_TRUE(Change({.runs = 4, .expected_batch = 150}).ok());
-  const uint64_t candidate = HashOf(files_.candidate);
+  const uint64_t candidate = ComputeHash(files_.candidate);
   // The candidate has become the start, and the previous checkpoint is still there.
   std::filesystem::rename(files_.candidate, files_.start);
   EXPECT_GT(MustRun().steps, 0u);
-  EXPECT_EQ(HashOf(files_.start), candidate);
+  EXPECT_EQ(ComputeHash(files_.start), candidate);
 }
 
 TEST_F(PlanChangeTest, RefusesWhatCannotBe) {
@@ -168,7 +168,7 @@ TEST(CostOfAChange, RisesWithWhatIsSpent) {
     const test::TemporaryFolder folder;
     Ledger ledger = *Ledger::Open(folder / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
     ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
-    const PrivacyPlan plan = *PrivacyPlan::Create(shape, TrainingOf(deployment.settings));
+    const PrivacyPlan plan = *PrivacyPlan::Create(shape, MakeTrainingOptions(deployment.settings));
     ASSERT_TRUE(ledger.Charge(plan.ChargesTogether(done)->front()).ok());
     const auto changed = ChangeDeployment(PlannedBase(shape, false), ledger, deployment.settings,
                                           {.runs = 36, .steps_per_run = (360 - done) / 36, .expected_batch = 499});

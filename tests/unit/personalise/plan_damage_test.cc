@@ -58,12 +58,12 @@ class PlanDamageTest : public PlannedRunTest, public ::testing::WithParamInterfa
 
 TEST_P(PlanDamageTest, ACheckpointIsLeftAndTheCandidateTrainsOn) {
   MustRun();
-  const uint64_t candidate = HashOf(files_.candidate);
+  const uint64_t candidate = ComputeHash(files_.candidate);
   Harm(files_.checkpoint, GetParam());
   const PlannedRunResult planned_run = MustHeal("training goes on from the candidate, with a fresh optimizer");
   EXPECT_NE(said_.find(files_.checkpoint), std::string::npos) << said_;
   EXPECT_EQ(planned_run.steps, 6u);
-  EXPECT_EQ(HashOf(files_.start), candidate);
+  EXPECT_EQ(ComputeHash(files_.start), candidate);
   EXPECT_EQ(Charged("training"), 12u);
   EXPECT_EQ(MustRun().steps_of_model, 12u);
 }
@@ -86,13 +86,13 @@ TEST_P(PlanDamageTest, ACandidateIsWrittenAnewFromTheCheckpoint) {
 
 TEST_P(PlanDamageTest, ACandidateIsTakenAwayWhereNothingIsLeftToTrain) {
   for (int planned_run = 0; planned_run < 6; ++planned_run) MustRun();
-  const uint64_t served = HashOf(output_);
+  const uint64_t served = ComputeHash(output_);
   Harm(files_.candidate, GetParam());
   EXPECT_EQ(MustHeal(files_.candidate).steps, 0u);
   EXPECT_FALSE(files_.HasCandidate());
   MustHeal("the plan has no steps left");
   EXPECT_EQ(said_.find(files_.candidate), std::string::npos) << "it is said once";
-  EXPECT_EQ(HashOf(output_), served);
+  EXPECT_EQ(ComputeHash(output_), served);
 }
 
 TEST_P(PlanDamageTest, WithoutACandidateAndACheckpointTrainingBeginsAnew) {
@@ -107,10 +107,10 @@ TEST_P(PlanDamageTest, WithoutACandidateAndACheckpointTrainingBeginsAnew) {
 TEST_P(PlanDamageTest, AStartIsLeftAndTheCandidateTrainsOn) {
   MustRun();
   LoseCheckpoint();
-  const uint64_t candidate = HashOf(files_.candidate);
+  const uint64_t candidate = ComputeHash(files_.candidate);
   Harm(files_.start, GetParam());
   EXPECT_EQ(MustHeal("training goes on from the candidate, with a fresh optimizer").steps, 6u);
-  EXPECT_EQ(HashOf(files_.start), candidate);
+  EXPECT_EQ(ComputeHash(files_.start), candidate);
 }
 
 TEST_P(PlanDamageTest, WithoutStartAndCandidateTrainingBeginsAnew) {
@@ -130,7 +130,7 @@ TEST_P(PlanDamageTest, InPlaceOfAServedModelTheBaseIsServed) {
   const PlannedRunResult planned_run = MustHeal("the base was put in its place");
   EXPECT_TRUE(planned_run.changed);
   EXPECT_EQ(planned_run.serves, PlannedRunResult::Serves::kBase);
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
 }
 
 TEST_P(PlanDamageTest, ARebaseCarriesOverWhatIsWhole) {
@@ -166,7 +166,7 @@ TEST_P(PlanDamageTest, ABaseAndALedgerAreNotMended) {
   const Status ledger = RunPlanned(Options()).status();
   EXPECT_EQ(ledger.code(), StatusCode::kInvalidData) << ledger.message();
   EXPECT_NE(ledger.message().find("put its newest copy back"), std::string::npos) << ledger.message();
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlanDamageTest, ::testing::Values(Damage::kFlipped, Damage::kEmpty));

@@ -23,7 +23,7 @@ using Serves = PlannedRunResult::Serves;
 TEST_F(PlannedRunTest, ServesTheBaseUntilACandidateIsFoundBetter) {
   Plan(Settings());
   const double base = Knows(base_path_);
-  const auto planned = static_cast<double>(*MemoryOfRun(ModelFile::Open(base_path_)->architecture(), Settings(), 1));
+  const auto planned = static_cast<double>(*CountRunMemory(ModelFile::Open(base_path_)->architecture(), Settings(), 1));
   bool better = false;
   Serves serves = Serves::kBase;
   for (int planned_run = 1; planned_run <= 6; ++planned_run) {
@@ -39,13 +39,13 @@ TEST_F(PlannedRunTest, ServesTheBaseUntilACandidateIsFoundBetter) {
     EXPECT_EQ(serves != Serves::kBase, better)
         << planned_run << ": evidence " << result.verdict.evidence << ", threshold " << result.verdict.threshold;
     if (!better) {
-      EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+      EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
     }
   }
   // The last verdict is 9 standard deviations from its threshold (in 50 runs), and fails with a chance below 1e-9. In
   // one run of 200 the noise makes the newest candidate look clearly worse than an earlier one, which then is served.
   EXPECT_TRUE(better);
-  EXPECT_EQ(HashOf(output_) == HashOf(files_.candidate), serves == Serves::kNewestCandidate);
+  EXPECT_EQ(ComputeHash(output_) == ComputeHash(files_.candidate), serves == Serves::kNewestCandidate);
   EXPECT_GT(Knows(output_), base + 0.2);
   EXPECT_EQ(Charged("training"), 36u);
   EXPECT_EQ(Charged("evaluation"), 3u);
@@ -78,7 +78,7 @@ TEST_F(PlannedRunTest, ATrendOfTheTimeItLearnedFromIsNoGain) {
     EXPECT_NE(result.verdict.kind, Verdict::Kind::kBetter) << planned_run;
   }
   EXPECT_GT(Knows(files_.candidate), base + 0.2) << "it learned the trend";
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
 }
 
 TEST_F(PlannedRunTest, WhatComesLaterDoesNotTrain) {
@@ -120,33 +120,33 @@ TEST_F(PlannedRunTest, AVerdictThatWasNotActedUponIsNotLost) {
   while (MustRun().serves == Serves::kBase) ASSERT_LT(runs_, 7);
   // Simulates a power cut before the candidate was copied.
   ASSERT_TRUE(CopyFile(base_path_, output_).ok());
-  const uint64_t evaluated = Charged("evaluation"), candidate = HashOf(files_.candidate);
+  const uint64_t evaluated = Charged("evaluation"), candidate = ComputeHash(files_.candidate);
   PlannedRunOptions o = Options();
   o.progress = [&](const JobProgress&) {
-    EXPECT_EQ(HashOf(output_), candidate) << "before it trains";
+    EXPECT_EQ(ComputeHash(output_), candidate) << "before it trains";
     return false;
   };
   EXPECT_EQ(RunPlanned(o).status().code(), StatusCode::kCancelled);
-  EXPECT_EQ(HashOf(output_), candidate);
+  EXPECT_EQ(ComputeHash(output_), candidate);
   EXPECT_EQ(Charged("evaluation"), evaluated);
 }
 
 TEST_F(PlannedRunTest, AWorseCandidateIsNotServedAndTrainsOn) {
   Plan(Settings());
   while (MustRun().serves == Serves::kBase) ASSERT_LT(runs_, 5);
-  ASSERT_NE(HashOf(output_), HashOf(base_path_));
+  ASSERT_NE(ComputeHash(output_), ComputeHash(base_path_));
   {
     // Writes the entries of an evaluation that found people's tastes changed.
     privacy::Ledger ledger = OpenLedger();
-    const DeploymentSettings settings = **SettingsOf(ledger);
+    const DeploymentSettings settings = **ReadSettings(ledger);
     const auto charge = EvaluationCharge({.run = "evaluation", .noise_multiplier = settings.evaluation_noise});
     const auto id = ledger.Charge(*charge);
     ASSERT_TRUE(id.ok()) << id.status().message();
     const Evaluation worse{.gains = -1000,
                            .squares = 90,
                            .noise_multiplier = settings.evaluation_noise,
-                           .base = HashOf(base_path_),
-                           .candidate = HashOf(files_.candidate)};
+                           .base = ComputeHash(base_path_),
+                           .candidate = ComputeHash(files_.candidate)};
     ASSERT_TRUE(ledger.AddResult(*id, ToText(worse)).ok());
   }
   const uint64_t steps = ModelFile::Open(files_.candidate)->provenance().back().steps;
@@ -154,7 +154,7 @@ TEST_F(PlannedRunTest, AWorseCandidateIsNotServedAndTrainsOn) {
   EXPECT_EQ(planned_run.verdict.kind, Verdict::Kind::kWorse);
   EXPECT_EQ(planned_run.serves, Serves::kBase);
   EXPECT_TRUE(planned_run.changed);
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
   EXPECT_EQ(planned_run.steps_of_model, steps + 6) << "it trains on";
 }
 
@@ -163,10 +163,10 @@ TEST_F(PlannedRunTest, EvaluatedLocallyItPaysForTrainingAloneAndSaysSo) {
   settings.evaluates_locally = 1;
   Plan(settings);
   for (int planned_run = 0; planned_run < 6; ++planned_run) EXPECT_TRUE(MustRun().evaluated) << planned_run;
-  EXPECT_EQ(HashOf(output_), HashOf(files_.candidate));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(files_.candidate));
   EXPECT_EQ(Charged("evaluation"), 0u);
   EXPECT_TRUE(OpenLedger().Results()->empty()) << "what is not private has no place in a ledger";
-  const auto statement = privacy::StatementOf(OpenLedger(), ledger_path_, *privacy::Delta::Create(1e-4));
+  const auto statement = privacy::MakeStatement(OpenLedger(), ledger_path_, *privacy::Delta::Create(1e-4));
   ASSERT_EQ(statement->uncharged_tuning.size(), 1u);
   EXPECT_EQ(statement->uncharged_tuning[0], "which model is served and trains on");
 }
@@ -188,7 +188,7 @@ TEST_F(PlannedRunTest, EvaluatesByTheListsThatTheModelsSay) {
     ASSERT_TRUE(planned_run.evaluated);
     const ModelFile base = *ModelFile::Open(base_path_), candidate = *ModelFile::Open(files_.candidate);
     EXPECT_EQ(candidate.lists().allow_seen, allow_seen) << "it is served by the same rule";
-    const auto index = *data::ItemIndex::Make(base_path_, ItemKeysOf(base));
+    const auto index = *data::ItemIndex::Make(base_path_, GetItemKeys(base));
     const auto read = *data::ReadSequences(log_path_, data::Format::kSqlite,
                                            {.known_items = &index, .private_run = true, .keep_times = true});
     Ledger ledger = OpenLedger();
@@ -224,11 +224,11 @@ TEST_F(PlannedRunTest, BaseOfOtherLists_IsRefusedBeforeACharge) {
   EXPECT_EQ(Charged("training"), trained);
   const PlannedBase base(*ModelFile::Open(base_path_));
   Ledger ledger = OpenLedger();
-  const auto changed = ChangeDeployment(base, ledger, **SettingsOf(ledger), {.runs = 5});
+  const auto changed = ChangeDeployment(base, ledger, **ReadSettings(ledger), {.runs = 5});
   ASSERT_TRUE(changed.ok()) << changed.status().message();
   EXPECT_TRUE(changed->is_free);
   ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
-  EXPECT_TRUE(CheckBaseOfPlan(**SettingsOf(ledger), *ModelFile::Open(base_path_), ledger).ok());
+  EXPECT_TRUE(CheckPlanBase(**ReadSettings(ledger), *ModelFile::Open(base_path_), ledger).ok());
 }
 
 TEST_F(PlannedRunTest, WithoutEvaluatesTheNewestIsServed) {
@@ -243,11 +243,11 @@ TEST_F(PlannedRunTest, WithoutEvaluatesTheNewestIsServed) {
 TEST_F(PlannedRunTest, ACheckpointThatIsGoneCostsTheOptimizerAlone) {
   Plan(Settings());
   ASSERT_EQ(MustRun().steps_of_model, 6u);
-  const uint64_t first = HashOf(files_.candidate);
+  const uint64_t first = ComputeHash(files_.candidate);
   ASSERT_TRUE(std::filesystem::remove(files_.checkpoint));
   const PlannedRunResult result = MustRun();
   EXPECT_EQ(result.steps, 6u);
-  EXPECT_EQ(HashOf(files_.start), first);
+  EXPECT_EQ(ComputeHash(files_.start), first);
   EXPECT_EQ(ModelFile::Open(files_.candidate)->provenance().size(), 3u);
   EXPECT_EQ(MustRun().steps_of_model, 12u) << "of the run that began with it";
 }
@@ -298,7 +298,7 @@ TEST_F(PlannedRunTest, NewestPlanBeforeTheFirstCharge_Counts) {
     EXPECT_EQ(result.left.steps, 36 - 6 * planned_run);
     EXPECT_EQ(result.evaluated, planned_run == 2);
   }
-  EXPECT_EQ(LeftOf(OpenLedger(), **SettingsOf(OpenLedger()))->evaluations, 2u);
+  EXPECT_EQ(ComputeLeft(OpenLedger(), **ReadSettings(OpenLedger()))->evaluations, 2u);
 }
 
 // A misspelt log must not leave a model behind, which would block the next call.
@@ -310,11 +310,11 @@ TEST_F(PlannedRunTest, AFirstPlannedRunThatCannotReadLeavesNoModel) {
   EXPECT_FALSE(std::filesystem::exists(output_));
   EXPECT_EQ(Charged("training"), 0u);
   EXPECT_EQ(MustRun().serves, PlannedRunResult::Serves::kBase);
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
   // Once a deployment has begun, the base is served, whatever else fails.
   std::filesystem::remove(output_);
   EXPECT_EQ(RunPlanned(misspelt).status().code(), StatusCode::kIo);
-  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
 }
 
 TEST_F(PlannedRunTest, FilesOfAnotherDeployment_AreRefused) {
@@ -349,11 +349,11 @@ TEST_F(PlannedRunTest, FilesOfAnotherDeployment_AreRefused) {
   EXPECT_TRUE(BeganWith(*ModelFile::Open(files_.candidate), *ModelFile::Open(base_path_)));
   const std::string theirs = folder_ / "theirs.wisp";
   MakeBase(theirs, 3);
-  const uint64_t before = HashOf(theirs);
+  const uint64_t before = ComputeHash(theirs);
   PlannedRunOptions onto = Options();
   onto.output = theirs;
   EXPECT_EQ(refused(onto).code(), StatusCode::kInvalidArgument) << "another model would be lost";
-  EXPECT_EQ(HashOf(theirs), before);
+  EXPECT_EQ(ComputeHash(theirs), before);
   EXPECT_FALSE(std::filesystem::exists(theirs + ".lock"));
   const auto lock = FileLock::Take(files_.lock, "held");
   ASSERT_TRUE(lock.ok());

@@ -58,7 +58,7 @@ class PlannedRunTest : public ::testing::Test {
   void TrainFurther(const std::string& path, std::vector<ProvenanceEntry> runs) const {
     const ModelFile base = *ModelFile::Open(base_path_);
     std::vector<float> room;
-    ModelContents contents = ContentsOf(base, room);
+    ModelContents contents = GetContents(base, room);
     std::vector<float> weights(contents.weights.begin(), contents.weights.end());
     for (float& weight : weights) weight *= 1.01f;
     contents.weights = weights;
@@ -130,7 +130,7 @@ class PlannedRunTest : public ::testing::Test {
     return planned_run.ok() ? *std::move(planned_run) : PlannedRunResult{};
   }
 
-  uint64_t HashOf(const std::string& path) const { return ModelFile::Open(path)->content_hash(); }
+  uint64_t ComputeHash(const std::string& path) const { return ModelFile::Open(path)->content_hash(); }
   uint64_t Charged(std::string_view purpose) {
     uint64_t steps = 0;
     const privacy::Ledger ledger = OpenLedger();

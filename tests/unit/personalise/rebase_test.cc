@@ -18,7 +18,7 @@ class RebaseTest : public PlannedRunTest {
     auto grown = AddItems(base, std::vector<NewItem>{{"new a", "", ""}, {"new b", "", Key(3)}});
     ASSERT_TRUE(grown.ok()) << grown.status().message();
     std::reverse(grown->contents.item_keys.begin(), grown->contents.item_keys.end());
-    const auto parameters = ParametersOf(grown->contents.architecture);
+    const auto parameters = ListParameters(grown->contents.architecture);
     const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
     std::vector<float> reversed = grown->weights;
     for (size_t row = 0; row < table.rows; ++row)
@@ -29,7 +29,7 @@ class RebaseTest : public PlannedRunTest {
     grown->contents.allow_seen = allow_seen_;
     ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
   }
-  RebaseOptions OptionsOfRebase() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
+  RebaseOptions MakeRebaseOptions() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
   PlannedRunOptions OnNewBase() {
     PlannedRunOptions o = Options();
     o.base_path = new_base_;
@@ -53,7 +53,7 @@ TEST_F(RebaseTest, AllowSeen_IsThatOfTheNewBase) {
   allow_seen_ = true;
   MakeNewBase();
   EXPECT_EQ(MustRun().steps, 6u);
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
   EXPECT_TRUE(ModelFile::Open(output_)->lists().allow_seen);
   EXPECT_TRUE(ModelFile::Open(files_.start)->lists().allow_seen);
   EXPECT_NE(RunPlanned(OnNewBase()).status().message().find("change what is left of the plan"), std::string::npos);
@@ -70,13 +70,13 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << "before it is carried over";
 
   const uint64_t charged = Charged("training") + Charged("evaluation");
-  const auto result = Rebase(OptionsOfRebase());
+  const auto result = Rebase(MakeRebaseOptions());
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->carried);
   EXPECT_EQ(result->shared_items, static_cast<uint32_t>(kItems));
   EXPECT_EQ(result->lost_items, 0u);
   EXPECT_EQ(Charged("training") + Charged("evaluation"), charged);
-  EXPECT_EQ(HashOf(output_), HashOf(new_base_)) << "nobody evaluated the sum";
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(new_base_)) << "nobody evaluated the sum";
   const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
   const std::vector<float> carried = Row(start, Key(5));
   for (size_t i = 0; i < base.size(); ++i) EXPECT_NEAR(carried[i], mine[i], 1e-5) << "the new row is the old base's";
@@ -112,7 +112,7 @@ TEST_F(RebaseTest, NewItems_GetRowsFromTheTowerThatWasLearned) {
   const auto grown = AddItems(base, std::vector<NewItem>{{.key = "new", .features = {1, -2, 3}}});
   ASSERT_TRUE(grown.ok()) << grown.status().message();
   ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
   const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
   EXPECT_TRUE(start.untrained().empty());
   std::vector<float> room;
@@ -130,7 +130,7 @@ TEST_F(RebaseTest, WithoutAFixedDay_ANewBaseIsEvaluatedWhenAEvaluationIsDue) {
   Plan(settings);
   MakeNewBase();
   for (int planned_run = 1; planned_run <= 2; ++planned_run) EXPECT_EQ(MustRun().evaluated, planned_run == 2);
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
   for (int planned_run = 3; planned_run <= 6; ++planned_run) {
     const auto result = RunPlanned(OnNewBase());
     ASSERT_TRUE(result.ok()) << result.status().message();
@@ -145,18 +145,18 @@ TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
   const std::string candidate = folder_ / "kept", checkpoint = folder_ / "kept.c";
   ASSERT_TRUE(CopyFile(files_.candidate, candidate).ok());
   ASSERT_TRUE(CopyFile(files_.checkpoint, checkpoint).ok());
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
-  const uint64_t start = HashOf(files_.start);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
+  const uint64_t start = ComputeHash(files_.start);
   // Only the start was written.
   ASSERT_TRUE(CopyFile(candidate, files_.candidate).ok());
   ASSERT_TRUE(CopyFile(checkpoint, files_.checkpoint).ok());
   ASSERT_TRUE(CopyFile(base_path_, output_).ok());
   EXPECT_FALSE(RunPlanned(OnNewBase()).ok());
-  const auto again = Rebase(OptionsOfRebase());
+  const auto again = Rebase(MakeRebaseOptions());
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_TRUE(again->carried);
-  EXPECT_EQ(HashOf(files_.start), start);
-  EXPECT_EQ(HashOf(output_), HashOf(new_base_));
+  EXPECT_EQ(ComputeHash(files_.start), start);
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(new_base_));
   EXPECT_EQ(RunPlanned(OnNewBase())->steps, 6u);
 }
 
@@ -165,30 +165,30 @@ TEST_F(RebaseTest, DoneAgainItTakesNothingAway) {
   Plan(Settings());
   MakeNewBase();
   MustRun();
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
   ASSERT_TRUE(RunPlanned(OnNewBase()).ok());
-  const uint64_t candidate = HashOf(files_.candidate), served = HashOf(output_);
-  const auto again = Rebase(OptionsOfRebase());
+  const uint64_t candidate = ComputeHash(files_.candidate), served = ComputeHash(output_);
+  const auto again = Rebase(MakeRebaseOptions());
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_TRUE(again->carried);
   ASSERT_TRUE(files_.HasCandidate());
-  EXPECT_EQ(HashOf(files_.candidate), candidate);
+  EXPECT_EQ(ComputeHash(files_.candidate), candidate);
   EXPECT_TRUE(files_.HasCheckpoint());
-  EXPECT_EQ(HashOf(output_), served);
+  EXPECT_EQ(ComputeHash(output_), served);
 }
 
 TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   Plan(Settings());
   MakeNewBase();
-  const auto nothing = Rebase(OptionsOfRebase());
+  const auto nothing = Rebase(MakeRebaseOptions());
   ASSERT_TRUE(nothing.ok()) << nothing.status().message();
   EXPECT_FALSE(nothing->carried);
   EXPECT_EQ(nothing->why_not, "nothing was learned yet");
-  EXPECT_EQ(HashOf(output_), HashOf(new_base_));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(new_base_));
   // This model was personalised from neither of the two.
   MakeBase(folder_ / "third.wisp", 3);
   ASSERT_TRUE(RunPlanned(OnNewBase()).ok());
-  RebaseOptions other = OptionsOfRebase();
+  RebaseOptions other = MakeRebaseOptions();
   other.from = folder_ / "third.wisp";
   other.to = base_path_;
   EXPECT_EQ(Rebase(other).status().code(), StatusCode::kInvalidArgument);
@@ -209,7 +209,7 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   PlannedRunOptions options = Options();
   options.other_data = true;
   ASSERT_TRUE(RunPlanned(options).ok());
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
   const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
   const privacy::Ledger ledger = OpenLedger();
   const Status refused = CheckStart(start, files_.start, {.dataset = "log.db"}, ledger);
@@ -217,7 +217,7 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   EXPECT_NE(refused.message().find("it was trained on 'log.db' before, without a guarantee"), std::string::npos)
       << refused.message();
   const std::vector<std::string> known = {"public ring"};
-  const DecodingNeed need = NeedOf(start, {.public_datasets = known});
+  const DecodingNeed need = FindNeed(start, {.public_datasets = known});
   EXPECT_EQ(need.kind, DecodingNeed::Kind::kCharge) << need.reason;
   EXPECT_EQ(need.datasets, std::vector<std::string>{"log.db"});
   // The lineage follows the receipt of the ledger that paid for the old base.
@@ -234,14 +234,14 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   PlannedRunOptions on_later = Options();
   on_later.base_path = later;
   ASSERT_TRUE(RunPlanned(on_later).ok());
-  ASSERT_EQ(HashOf(output_), HashOf(later));
+  ASSERT_EQ(ComputeHash(output_), ComputeHash(later));
 
   const RebaseOptions back{.from = later, .to = base_path_, .output = output_};
   for (int again = 0; again < 2; ++again) {
     const auto result = Rebase(back);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_TRUE(result->carried) << result->why_not;
-    EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+    EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
     EXPECT_FALSE(files_.HasCandidate());
     EXPECT_TRUE(BeganWith(*ModelFile::Open(files_.start), *ModelFile::Open(base_path_)));
   }
@@ -250,7 +250,7 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   EXPECT_TRUE(files_.HasCandidate()) << "what was learned since stays";
   // Moves to the later one again.
   ASSERT_TRUE(Rebase({.from = base_path_, .to = later, .output = output_})->carried);
-  EXPECT_EQ(HashOf(output_), HashOf(later));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(later));
 }
 
 // Learning from one base says nothing about a base that was trained from other random weights.
@@ -264,7 +264,7 @@ TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   ASSERT_TRUE(anew.ok()) << anew.status().message();
   EXPECT_FALSE(anew->carried);
   EXPECT_NE(anew->why_not.find("the new base was not trained from the old one"), std::string::npos) << anew->why_not;
-  EXPECT_EQ(HashOf(output_), HashOf(unrelated));
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(unrelated));
   EXPECT_FALSE(files_.HasAny() && (files_.HasStart() || files_.HasCandidate()));
   PlannedRunOptions on_unrelated = Options();
   on_unrelated.base_path = unrelated;
@@ -281,7 +281,7 @@ TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
   const auto rename_all_but = [&](const std::string& path, int shared) {
     const ModelFile model = *ModelFile::Open(path);
     std::vector<float> room;
-    ModelContents contents = ContentsOf(model, room);
+    ModelContents contents = GetContents(model, room);
     for (int i = shared; i < kItems; ++i) contents.item_keys[static_cast<size_t>(i)] = "other " + std::to_string(i);
     contents.base_hash = 0;
     ASSERT_TRUE(WriteModel(path, contents).ok());
@@ -299,7 +299,7 @@ TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
                                  std::to_string(shared) + " item"),
               std::string::npos)
         << anew->why_not;
-    EXPECT_EQ(HashOf(output_), HashOf(other));
+    EXPECT_EQ(ComputeHash(output_), ComputeHash(other));
     std::filesystem::remove(output_);
   }
   TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
@@ -315,9 +315,9 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   const std::string adapter = folder_ / "a.wisp", moved = folder_ / "b.wisp";
   const ModelFile base = *ModelFile::Open(base_path_);
   std::vector<float> room;
-  ModelContents contents = ContentsOf(base, room);
+  ModelContents contents = GetContents(base, room);
   contents.architecture.adapter = AdapterSpec{.rank = 2, .alpha = 3, .matrices = AdapterSpec::kQkv};
-  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
+  const std::vector<ParameterSpec> parameters = ListParameters(contents.architecture);
   std::vector<float> weights(FlatSize(parameters));
   std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
   for (size_t i = parameters[base.parameters().size()].offset; i < weights.size(); ++i)
@@ -350,10 +350,10 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   EXPECT_EQ(ModelFile::OpenWithAdapter(new_base_, of_unknown)->provenance().back().dataset, kUnknownDataset);
   // The adapter belongs to another base, or the target has another shape.
   EXPECT_FALSE(RebaseAdapter({.from = new_base_, .adapter = adapter, .to = base_path_, .output = moved}).ok());
-  ModelContents deeper = ContentsOf(to, room);
+  ModelContents deeper = GetContents(to, room);
   const Architecture wide = UniformArchitecture{
       .num_items = kItems, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
-  const std::vector<float> other(FlatSize(ParametersOf(wide)), 0.1f);
+  const std::vector<float> other(FlatSize(ListParameters(wide)), 0.1f);
   deeper.architecture = wide;
   deeper.item_keys.resize(kItems);
   deeper.weights = other;
@@ -367,9 +367,9 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
 TEST_F(RebaseTest, CarriesVariancesOfItemsByTheirKeys) {
   const ModelFile plain = *ModelFile::Open(base_path_);
   std::vector<float> room;
-  ModelContents contents = ContentsOf(plain, room);
+  ModelContents contents = GetContents(plain, room);
   contents.architecture.re_attention = ReAttention::kOn;
-  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
+  const std::vector<ParameterSpec> parameters = ListParameters(contents.architecture);
   std::vector<float> weights(FlatSize(parameters), 0.5f);
   std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
   contents.weights = weights;
@@ -377,7 +377,7 @@ TEST_F(RebaseTest, CarriesVariancesOfItemsByTheirKeys) {
   MakeNewBase();
   Plan(Settings());
   MustRun();
-  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
   const ModelFile mine = *ModelFile::Open(base_path_), to = *ModelFile::Open(new_base_),
                   start = *ModelFile::Open(files_.start);
   const size_t variance = RequireParameter(parameters, ParameterRole::kItemVariance);

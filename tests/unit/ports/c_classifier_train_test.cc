@@ -42,7 +42,7 @@ class CClassifierTrain : public test::CShortRunTest {
   }
   wisp_code Run() { return wisp_classifier_train(&options_, &labelled_, &result_, &error_); }
   void ExpectRefused(const char* sentence) { ExpectNothingSpent(Run(), sentence); }
-  float ProbabilityOfGood(const char* text, const std::string& path, const char* adapter = nullptr) {
+  float GoodProbability(const char* text, const std::string& path, const char* adapter = nullptr) {
     wisp_open_options how = WISP_INIT(wisp_open_options);
     how.adapter_path = adapter;
     wisp_text_model* model = nullptr;
@@ -57,7 +57,7 @@ class CClassifierTrain : public test::CShortRunTest {
   std::vector<std::string> Changed() const {
     const auto before = ModelFile::Open(base_, Verify::kFull, Accept::kAny);
     const auto after = ModelFile::Open(out_, Verify::kFull, Accept::kAny);
-    const std::vector<ParameterSpec> parameters = ParametersOf(before->architecture());
+    const std::vector<ParameterSpec> parameters = ListParameters(before->architecture());
     std::vector<std::string> changed;
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (!std::equal(before->Tensor(i), before->Tensor(i) + parameters[i].size(), after->Tensor(i)))
@@ -82,8 +82,8 @@ TEST_F(CClassifierTrain, LearnsTheClassesOfTexts) {
   EXPECT_EQ(result_.records_too_short, 0u);
   EXPECT_EQ(result_.num_steps, 120u);
   EXPECT_LE(result_.epsilon, 100);
-  EXPECT_GT(ProbabilityOfGood("the the 5", out_), 0.9);
-  EXPECT_LT(ProbabilityOfGood("of of 5", out_), 0.1);
+  EXPECT_GT(GoodProbability("the the 5", out_), 0.9);
+  EXPECT_LT(GoodProbability("of of 5", out_), 0.1);
   const auto model = ModelFile::Open(out_, Verify::kFull, Accept::kClassifier);
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->provenance().back().description, "personalised on the device, one record: one labelled text");
@@ -111,12 +111,12 @@ TEST_F(CClassifierTrain, AnAdapterAndItsHeadAreBesideTheEncoder) {
   options_.adapter_rank = 2;
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
   EXPECT_EQ(ReadBytes(base_), before);
-  EXPECT_GT(ProbabilityOfGood("the the 5", base_, out_.c_str()), 0);
+  EXPECT_GT(GoodProbability("the the 5", base_, out_.c_str()), 0);
   // The adapter is trained further.
   options_.adapter_path = out_.c_str();
   options_.output_path = second.c_str();
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
-  EXPECT_GT(ProbabilityOfGood("the the 5", base_, second.c_str()), 0);
+  EXPECT_GT(GoodProbability("the the 5", base_, second.c_str()), 0);
 }
 
 TEST_F(CClassifierTrain, AClassifierKeepsItsClasses) {

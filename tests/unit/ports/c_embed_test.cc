@@ -68,7 +68,7 @@ class CEmbedTest : public CPersonaliseTest {
     if (model_ == nullptr || wisp_recommend(model_, history, 3, nullptr, best, &count, &error_) != WISP_OK) return -1;
     return best[0].item;
   }
-  int32_t BestOfFile() {
+  int32_t FindBestItem() {
     EXPECT_EQ(wisp_model_open(base_.c_str(), &model_, &error_), WISP_OK) << error_.message;
     const int32_t best = Best();
     Close();
@@ -109,7 +109,7 @@ TEST_F(CEmbedTest, OpensModelsInMemory) {
   ASSERT_EQ(open(0, file.size()), WISP_OK) << error_.message;
   const int32_t best = Best();
   Close();
-  EXPECT_EQ(best, BestOfFile());
+  EXPECT_EQ(best, FindBestItem());
   EXPECT_EQ(open(8, file.size()), WISP_INVALID_ARGUMENT);
   EXPECT_TRUE(Says("asset")) << error_.message;
   EXPECT_EQ(open(0, file.size() / 2), WISP_INVALID_DATA) << "cut short";
@@ -141,7 +141,7 @@ TEST_F(CEmbedTest, RefusesWhatNeedsAPath) {
 }
 
 TEST_F(CEmbedTest, OpensModelsInTheMiddleOfAFile) {
-  const int32_t best = BestOfFile();
+  const int32_t best = FindBestItem();
   const size_t length = ReadBytes(base_).size();
   // On a page, on 64 bytes, and at any place in an archive: the last is copied.
   for (const size_t before : {0, 64, 4096, 8192 + 64, 4, 4099}) {
@@ -162,7 +162,7 @@ TEST_F(CEmbedTest, OpensModelsInTheMiddleOfAFile) {
 TEST_F(CEmbedTest, TakesLargeBuffersFromTheApp) {
   wisp_model_memory memory = WISP_INIT(wisp_model_memory);
   ASSERT_EQ(wisp_model_plan_memory(base_.c_str(), &memory, &error_), WISP_OK);
-  const int32_t best = BestOfFile();
+  const int32_t best = FindBestItem();
   CountingAllocator app;
   const wisp_allocator allocator = app.get();
   ASSERT_EQ(OpenWith(&allocator), WISP_OK) << error_.message;

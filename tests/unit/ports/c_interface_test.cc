@@ -388,7 +388,7 @@ TEST_F(CInterface, NonFiniteScore_IsAnError) {
 
 // Undamaged but useless: every weight is a number, and no score is.
 TEST_F(CInterface, OverflowingScores_AreAnError) {
-  const std::vector<float> weights(FlatSize(ParametersOf(test::kTiny)), 1e30f);
+  const std::vector<float> weights(FlatSize(ListParameters(test::kTiny)), 1e30f);
   ASSERT_TRUE(WriteModel(path_, {.architecture = test::kTiny,
                                  .weights = weights,
                                  .provenance = {{.mechanisms = {"none"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}})

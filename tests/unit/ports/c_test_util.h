@@ -43,7 +43,7 @@ inline void DamageTensor(const std::string& path, const std::string& tensor, siz
   const size_t data = file.size() - weights.size() * sizeof(float);
   ASSERT_EQ(std::memcmp(file.data() + data, weights.data(), weights.size() * sizeof(float)), 0)
       << "the weights are not the end of the file";
-  for (const ParameterSpec& p : ParametersOf(kTiny)) {
+  for (const ParameterSpec& p : ListParameters(kTiny)) {
     if (p.name == tensor)
       return std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(data + p.offset * sizeof(float) + at), bytes,
                          '\xff'),

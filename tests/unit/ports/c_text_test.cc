@@ -105,7 +105,7 @@ TEST_F(CText, VerifiesOnce) {
   const auto time = std::filesystem::last_write_time(path);
   {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(-static_cast<std::streamoff>(FlatSize(ParametersOf(Decoder())) * sizeof(float)), std::ios::end);
+    file.seekp(-static_cast<std::streamoff>(FlatSize(ListParameters(Decoder())) * sizeof(float)), std::ios::end);
     file.write("\1\1\1\1", 4);  // the first weight: weights are at the end of the file
   }
   std::filesystem::last_write_time(path, time);
@@ -169,12 +169,12 @@ TEST_F(CText, GeneratesTheSameTextAsItStreams) {
   wisp_text_close(model);
 }
 
-struct HeardOfAll {
+struct HeardTexts {
   std::vector<std::string> texts = std::vector<std::string>(3);
   size_t ended = 99;  // a prompt whose text ends at once
 };
 int32_t HearOne(void* data, size_t prompt, const char* text, size_t bytes) {
-  auto& heard = *static_cast<HeardOfAll*>(data);
+  auto& heard = *static_cast<HeardTexts*>(data);
   heard.texts.at(prompt).append(text, bytes);
   return prompt == heard.ended ? 0 : 1;
 }
@@ -187,7 +187,7 @@ TEST_F(CText, GeneratesTextsTogetherAsEachAlone) {
   options.seed = 4;
   const char* prompts[] = {"Once upon", "a", "the tea"};
   wisp_generated made[] = {WISP_INIT(wisp_generated), WISP_INIT(wisp_generated), WISP_INIT(wisp_generated)};
-  HeardOfAll heard;
+  HeardTexts heard;
   ASSERT_EQ(wisp_text_generate_batch(model, prompts, 3, &options, 2, HearOne, &heard, made, &error_), WISP_OK)
       << error_.message;
   std::vector<std::string> texts;

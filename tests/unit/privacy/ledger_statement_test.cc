@@ -41,7 +41,7 @@ class LedgerStatementTest : public ::testing::Test {
     ASSERT_TRUE(
         ledger_.Charge({.mechanism = m, .run = "run", .purpose = purpose, .noise = noise, .loss_slack = slack}).ok());
   }
-  PrivacyStatement Stated(double delta = kDelta) { return *StatementOf(ledger_, "l", DeltaAt(delta)); }
+  PrivacyStatement Stated(double delta = kDelta) { return *MakeStatement(ledger_, "l", DeltaAt(delta)); }
 
   test::TemporaryFolder folder_;
   Ledger ledger_;
@@ -55,7 +55,7 @@ TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
   }
   EXPECT_EQ(Stated().uncharged_tuning, (std::vector<std::string>{"the rate", "the batch"}));
   EXPECT_EQ(WithTuning("a run", ""), "a run");
-  EXPECT_EQ(TuningOf("a run"), "");
+  EXPECT_EQ(ParseTuning("a run"), "");
 }
 
 // For texts the unit alone says little.
@@ -67,7 +67,7 @@ TEST_F(LedgerStatementTest, SaysWhatARecordIs) {
     const std::string path = folder_ / (kind + std::string(ToText(unit)));
     Ledger ledger = *Ledger::Open(path, {.dataset = "history", .record = RecordSpec::OfTexts(unit, kind)});
     EXPECT_TRUE(ledger.Charge({.mechanism = kTraining, .run = "r"}).ok());
-    return *StatementOf(ledger, "l", DeltaAt(kDelta));
+    return *MakeStatement(ledger, "l", DeltaAt(kDelta));
   };
   const PrivacyStatement lines = stated("line", PrivacyUnit::kInteraction);
   const std::string of_lines = ToText(lines), of_chunks = ToText(stated("chunk:64", PrivacyUnit::kInteraction));
@@ -90,7 +90,7 @@ TEST_F(LedgerStatementTest, SaysHowRecordsTookPart) {
     Ledger ledger = *Ledger::Open(path, {.dataset = "history", .record = RecordSpec::Any(PrivacyUnit::kUser)});
     for (const Mechanism& m : mechanisms) EXPECT_TRUE(ledger.Charge({.mechanism = m, .run = "r"}).ok());
     const Ledger again = *Ledger::Open(path, {.dataset = "history", .record = RecordSpec::Any(PrivacyUnit::kUser)});
-    return *StatementOf(again, "l", DeltaAt(kDelta));
+    return *MakeStatement(again, "l", DeltaAt(kDelta));
   };
   const Mechanism epoch = *RandomAllocation({.noise_multiplier = 1, .epoch_steps = 40});
   const Mechanism run =
@@ -143,7 +143,7 @@ TEST_F(LedgerStatementTest, SaysWhatSamplesWereMadeFrom) {
   const auto sampled_by = [&](const std::string& run, const RecordSpec& record) {
     Ledger ledger = *Ledger::Open(folder_ / (run + record.kind()), {.dataset = "history", .record = record});
     EXPECT_TRUE(ledger.Charge({.mechanism = Range(1), .run = run, .purpose = "decoding"}).ok());
-    return ToText(*StatementOf(ledger, "l", DeltaAt(kDelta)));
+    return ToText(*MakeStatement(ledger, "l", DeltaAt(kDelta)));
   };
   const std::string texts =
       sampled_by("generation", RecordSpec::OfTexts(PrivacyUnit::kInteraction, RecordSpec::kPromptText));
@@ -169,7 +169,7 @@ TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllow
     ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = name, .purpose = "training", .loss_slack = 1e-9}).ok());
   }
   const Delta at = DeltaAt(kDelta);
-  const PrivacyStatement fixed = *StatementOfRun(ledger_, "l", at, run, RunLength::kFixed);
+  const PrivacyStatement fixed = *MakeRunStatement(ledger_, "l", at, run, RunLength::kFixed);
   EXPECT_EQ(fixed.run, run);
   EXPECT_EQ(fixed.uncharged_tuning, std::vector<std::string>{"the rate"});
   EXPECT_EQ(fixed.num_steps, 100u);
@@ -178,7 +178,7 @@ TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllow
   const double alone = Pld({*kTraining.WithSteps(100)}, kDelta);
   EXPECT_NEAR(*fixed.epsilon, alone, 1e-6);
   EXPECT_GT(*fixed.ledger_epsilon, alone);
-  const PrivacyStatement chosen = *StatementOfRun(ledger_, "l", at, run, RunLength::kChosen);
+  const PrivacyStatement chosen = *MakeRunStatement(ledger_, "l", at, run, RunLength::kChosen);
   EXPECT_EQ(chosen.num_steps, 100u);
   EXPECT_EQ(*chosen.epsilon, *ledger_.Spent(at));
   EXPECT_NE(chosen.accountant.find("Renyi filter"), std::string::npos);

@@ -122,7 +122,7 @@ TEST(ContextSum, AnUnlikelyTokenReachesTheEpsilonThatIsCharged) {
     const std::vector<double> logs = Logs(sums, base, o);
     return logs[1] - logs[0] - std::log1p(std::exp(logs[1] - logs[0]));
   };
-  const double epsilon = EpsilonOf(AggregateSampleCost({.clip = 2, .temperature = 1, .contexts = 2}));
+  const double epsilon = ComputeEpsilon(AggregateSampleCost({.clip = 2, .temperature = 1, .contexts = 2}));
   EXPECT_LE(of_second(with) - of_second({0, 0}), epsilon);
   EXPECT_NEAR(of_second(with) - of_second({0, 0}), epsilon, 1e-5);
 }

@@ -27,7 +27,7 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
                              .dataset = "history"};
   const ProvenanceEntry shipped{.description = "trained offline", .dataset = "movies"};
   const auto kind = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
-    return NeedOf(entries, policy).kind;
+    return FindNeed(entries, policy).kind;
   };
   const auto with = [&](const std::function<void(ProvenanceEntry&)>& change) {
     ProvenanceEntry e = good;
@@ -77,7 +77,7 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({good, with([](auto& e) { e.privacy_unit = "day"; })}, {.wanted = five}), kCharge);
   // The reason why sampling is free. It does not speak of a guarantee if the data was only declared public.
   const auto reason = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
-    return NeedOf(entries, policy).reason;
+    return FindNeed(entries, policy).reason;
   };
   const std::vector<std::string> both = {"movies", "history"};
   EXPECT_EQ(reason({good, good}), "the weights carry a guarantee: sampling is free post-processing");
@@ -102,7 +102,7 @@ TEST(DecodingNeed, SamplesArePaidFromTheLedgerOfWhatTheyShow) {
   const std::vector<std::string> labels = {"movies"};
   using Names = std::vector<std::string>;
   const auto shown = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
-    return NeedOf(entries, policy).datasets;
+    return FindNeed(entries, policy).datasets;
   };
   EXPECT_EQ(shown({good}), Names{});
   EXPECT_EQ(shown({}), Names{""});
@@ -141,7 +141,7 @@ TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
     EXPECT_TRUE(WriteModel(path, contents).ok());
     auto file = ModelFile::Open(path);
     EXPECT_TRUE(file.ok()) << file.status().message();
-    need = NeedOf(*file, {.public_datasets = labels});
+    need = FindNeed(*file, {.public_datasets = labels});
     return need.kind;
   };
   EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies"), DecodingNeed::Kind::kFree);

@@ -28,7 +28,7 @@ const std::vector<int32_t> kSupport = {0, 1, 2, 3};
 
 ItemLaw Uniform(double lambda) { return {.mode = DecodingMode::kUniform, .lambda = lambda}; }
 
-double PerplexityOf(const ItemLaw& law, const std::vector<int32_t>& targets) {
+double ComputePerplexity(const ItemLaw& law, const std::vector<int32_t>& targets) {
   Perplexity sum;
   for (int32_t target : targets) sum.Add(ItemProbability(law, {kScores}, kSupport, target));
   return sum.Value();
@@ -39,15 +39,15 @@ TEST(DecodingQuality, ByHand) {
   EXPECT_NEAR(ItemProbability(Uniform(0.6), {kScores}, kSupport, 2), 0.6 * 0.5 + 0.4 * 0.25, 1e-7);
   EXPECT_NEAR(ItemProbability(Uniform(0.6), {kScores}, kSupport, 0), 0.6 * 0.125 + 0.4 * 0.25, 1e-7);
   // Targets 2 and 0: 1 / sqrt(0.4 * 0.175).
-  EXPECT_NEAR(PerplexityOf(Uniform(0.6), {2, 0}), 1 / std::sqrt(0.4 * 0.175), 1e-6);
+  EXPECT_NEAR(ComputePerplexity(Uniform(0.6), {2, 0}), 1 / std::sqrt(0.4 * 0.175), 1e-6);
   // Temperature 2: square roots of the weights, 1, sqrt 2, 2, 1.
   EXPECT_NEAR(ItemProbability({.temperature = 2}, {kScores}, kSupport, 2), 2 / (4 + std::sqrt(2.0)), 1e-7);
 }
 
 TEST(DecodingQuality, NothingOfTheModelIsTheSupportAndAllOfItIsTheModel) {
-  EXPECT_NEAR(PerplexityOf(Uniform(0), {0, 2, 1}), 4, 1e-12);
-  EXPECT_NEAR(PerplexityOf({}, {0, 2, 1}), std::cbrt(8.0 * 2 * 4), 1e-5);
-  EXPECT_NEAR(PerplexityOf(Uniform(1 - 1e-12), {0, 2, 1}), PerplexityOf({}, {0, 2, 1}), 1e-9);
+  EXPECT_NEAR(ComputePerplexity(Uniform(0), {0, 2, 1}), 4, 1e-12);
+  EXPECT_NEAR(ComputePerplexity({}, {0, 2, 1}), std::cbrt(8.0 * 2 * 4), 1e-5);
+  EXPECT_NEAR(ComputePerplexity(Uniform(1 - 1e-12), {0, 2, 1}), ComputePerplexity({}, {0, 2, 1}), 1e-9);
 }
 
 // The law is the base plus the clipped difference: scores less base, centred over all five items, clipped to +-c.

@@ -41,7 +41,7 @@ class PrivateRecommenderTest : public ::testing::Test {
   }
   std::unique_ptr<Session> Open(uint32_t seed, std::vector<ProvenanceEntry> provenance, float shift = 0) {
     std::vector<float> weights = wisp::test::RandomWeights(kArchitecture, seed);
-    for (const ParameterSpec& p : ParametersOf(kArchitecture)) {
+    for (const ParameterSpec& p : ListParameters(kArchitecture)) {
       for (size_t i = 0; p.name.find("bias") != std::string::npos && p.size() == 40 && i < 40; ++i)
         weights[p.offset + i] += shift;
     }
@@ -75,7 +75,7 @@ class PrivateRecommenderTest : public ::testing::Test {
     EXPECT_TRUE(
         ledger.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok());
     ProvenanceEntry entry = kGuaranteed;
-    entry.receipt = *ledger.ReceiptOf("training");
+    entry.receipt = *ledger.MakeReceipt("training");
     return entry;
   }
   double Spent() { return *ledger_.Spent(*privacy::Delta::Create(1e-6)); }

@@ -253,7 +253,7 @@ TEST_F(PrivateSamplingTest, AHundredSamplesCostWhatTheSpecificationSays) {
   const std::vector<float> scores(o.num_items);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(sampler.Sample({.scores = scores}).ok());
   EXPECT_EQ(Charged().size(), 1u);
-  EXPECT_NEAR(100 * EpsilonOf(UniformSampleCost(o.num_items, o.lambda)), 69.3, 0.05);
+  EXPECT_NEAR(100 * ComputeEpsilon(UniformSampleCost(o.num_items, o.lambda)), 69.3, 0.05);
   EXPECT_NEAR(*ledger_->Spent(*privacy::Delta::Create(1e-6)), 1.38, 0.01);
 }
 

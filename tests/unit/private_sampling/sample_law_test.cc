@@ -58,14 +58,14 @@ double WorstDelta(double epsilon, double lambda, const std::vector<double>& u) {
 TEST(SampleCost, MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws) {
   for (double lambda : {1e-4, 0.1, 0.5, 0.99}) {
     for (size_t n = 2; n <= 6; ++n) {
-      EXPECT_NEAR(EpsilonOf(UniformSampleCost(n, lambda)),
+      EXPECT_NEAR(ComputeEpsilon(UniformSampleCost(n, lambda)),
                   WorstLogRatio(lambda, std::vector<double>(n, 1.0 / static_cast<double>(n))), 1e-12);
       // Theorem 1 of the paper, in its own form.
-      EXPECT_NEAR(EpsilonOf(UniformSampleCost(n, lambda)),
+      EXPECT_NEAR(ComputeEpsilon(UniformSampleCost(n, lambda)),
                   std::log((1 + (static_cast<double>(n) - 1) * lambda) / (1 - lambda)), 1e-12);
     }
     const std::vector<double> weights = {1, 3, 4, 8};
-    const double charged = EpsilonOf(NonUniformSampleCost(weights, 0, lambda)),
+    const double charged = ComputeEpsilon(NonUniformSampleCost(weights, 0, lambda)),
                  worst = WorstLogRatio(lambda, Normalised(weights));
     EXPECT_GE(charged, worst - 1e-15);  // the logarithm of a rounded quotient
     EXPECT_NEAR(charged, worst, 1e-12);
@@ -82,8 +82,8 @@ TEST(SampleCost, AMixtureIsChargedForItsFloor) {
       const std::vector<double> weights = IntegerWeights(u);
       const double least =
           *std::min_element(weights.begin(), weights.end()) / std::accumulate(weights.begin(), weights.end(), 0.0);
-      EXPECT_LE(LeastOfMixture(floor, support), least) << floor << " " << support;
-      EXPECT_GE(LeastOfMixture(floor, support), least * (1 - 1e-4));
+      EXPECT_LE(MinMixtureProbability(floor, support), least) << floor << " " << support;
+      EXPECT_GE(MinMixtureProbability(floor, support), least * (1 - 1e-4));
     }
   }
 }
@@ -134,7 +134,7 @@ TEST(SampleCost, NothingIsChargedWhereNothingDependsOnTheRecords) {
        {UniformSampleCost(9, 0), UniformSampleCost(1, 0.5), NonUniformSampleCost(one, 0, 0.5),
         NonUniformSampleCost(two, 1, 0.5), NonUniformSampleCost(two, 0, 0), AnchoredSampleCost(1, 1, 1)}) {
     EXPECT_EQ(cost.kind, SampleCost::Kind::kNothing);
-    EXPECT_EQ(EpsilonOf(cost), 0);
+    EXPECT_EQ(ComputeEpsilon(cost), 0);
     EXPECT_FALSE(ToMechanism(cost, 1, privacy::Adjacency::kAddRemove).ok());
   }
 }
@@ -143,7 +143,7 @@ TEST(SampleCost, LambdaForEpsilonSpendsItAndNoMore) {
   for (double epsilon : {0.01, 1.0, 69.3}) {
     for (uint64_t samples : {1u, 100u}) {
       const double lambda = *LambdaForEpsilon(epsilon, samples, 10000);
-      const double spent = static_cast<double>(samples) * EpsilonOf(UniformSampleCost(10000, lambda));
+      const double spent = static_cast<double>(samples) * ComputeEpsilon(UniformSampleCost(10000, lambda));
       // At 69.3 per sample, 1 - lambda is 1e-26, and the nearest double below 1 must serve.
       if (epsilon / static_cast<double>(samples) < 10) {
         EXPECT_NEAR(spent, epsilon, 1e-10 * epsilon);

@@ -27,9 +27,9 @@ namespace wisp::sqlite_open_test {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kSecondsOfATest = 20;
+constexpr int kTestSeconds = 20;
 
-std::string BytesOf(const std::string& path) {
+std::string GetBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
@@ -59,7 +59,7 @@ class SqliteOpen : public ::testing::Test {
     EXPECT_TRUE(data::EventLog::Open(log_)->Append({.user = "anna", .item = "espresso", .time = 1}).ok());
     EXPECT_TRUE(privacy::MustOpen(ledger_).Charge({.mechanism = privacy::Steps(1), .run = "a"}).ok());
     EXPECT_TRUE(privacy::MustOpen(victim_).Charge({.mechanism = privacy::Steps(1), .run = "a"}).ok());
-    alarm(kSecondsOfATest);  // ends a test that waits for a pipe
+    alarm(kTestSeconds);  // ends a test that waits for a pipe
   }
   ~SqliteOpen() override { alarm(0); }
 
@@ -82,14 +82,14 @@ TEST_F(SqliteOpen, AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing) {
   const std::string text = folder_ / "letter.txt";
   std::ofstream(text) << "dear reader";
   for (const std::string& victim : {text, victim_}) {
-    const std::string before = BytesOf(victim);
+    const std::string before = GetBytes(victim);
     for (const auto& [path, opened] : Openers()) {
       std::ofstream(path + "-journal", std::ios::binary) << Journal(victim);
       const Status status = opened();
       EXPECT_EQ(status.code(), StatusCode::kInvalidData) << status.message();
       EXPECT_NE(status.message().find("-journal' beside it names another journal"), std::string::npos)
           << status.message();
-      EXPECT_EQ(BytesOf(victim), before);
+      EXPECT_EQ(GetBytes(victim), before);
       fs::remove(path + "-journal");
       EXPECT_TRUE(opened().ok() || path == log_) << opened().message();
     }
@@ -98,12 +98,12 @@ TEST_F(SqliteOpen, AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing) {
 
 // The journal comes while the file is open.
 TEST_F(SqliteOpen, ASuperJournalPlantedLater_IsRefusedToo) {
-  const std::string before = BytesOf(victim_);
+  const std::string before = GetBytes(victim_);
   privacy::Ledger ledger = privacy::MustOpen(ledger_);
   std::ofstream(ledger_ + "-journal", std::ios::binary) << Journal(victim_);
   const Status charged = ledger.Charge({.mechanism = privacy::Steps(1), .run = "a"}).status();
   EXPECT_NE(charged.message().find("names another journal"), std::string::npos) << charged.message();
-  EXPECT_EQ(BytesOf(victim_), before);
+  EXPECT_EQ(GetBytes(victim_), before);
   fs::remove(ledger_ + "-journal");
   EXPECT_TRUE(ledger.Charge({.mechanism = privacy::Steps(1), .run = "a"}).ok());
 }
@@ -134,7 +134,7 @@ TEST_F(SqliteOpen, PipesAndLinksBesideAFile_AreRefusedAtOnce) {
         const Status status = opened();
         EXPECT_EQ(status.code(), StatusCode::kInvalidData) << end << ": " << status.message();
         EXPECT_NE(status.message().find(end), std::string::npos) << status.message();
-        EXPECT_EQ(BytesOf(text), "dear reader");
+        EXPECT_EQ(GetBytes(text), "dear reader");
         fs::remove(path + end);
       }
     }
@@ -152,7 +152,7 @@ TEST_F(SqliteOpen, AnIndexThatIsAnotherFile_IsNotWritten) {
   fs::create_hard_link(text, log_ + "-shm");
   EXPECT_EQ(data::EventLog::OpenExisting(log_).status().code(), StatusCode::kInvalidData);
   EXPECT_EQ(data::ReadSequences(log_, data::Format::kSqlite, {}).status().code(), StatusCode::kInvalidData);
-  EXPECT_EQ(BytesOf(text), "dear reader");
+  EXPECT_EQ(GetBytes(text), "dear reader");
   fs::remove(log_ + "-shm");
   EXPECT_TRUE(data::EventLog::OpenExisting(log_).ok());
 }

@@ -15,7 +15,7 @@ TEST(ClassifierSession, HoldsWhatIsPlanned) {
     const AlignedArray<float> weights(made.size());
     std::copy(made.begin(), made.end(), weights.data());
     std::vector<StoredTensor> tensors;
-    for (const ParameterSpec& p : ParametersOf(a)) tensors.push_back({.floats = weights.data() + p.offset});
+    for (const ParameterSpec& p : ListParameters(a)) tensors.push_back({.floats = weights.data() + p.offset});
     for (const size_t threads : {1, 2, 3}) {
       const auto plan = ClassifierSession::PlanBytes(a, threads);
       ASSERT_TRUE(plan.ok()) << plan.status().message();

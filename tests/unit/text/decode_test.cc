@@ -55,7 +55,7 @@ void ByteLevel(std::vector<std::string>& tokens) {
     const size_t before = bytes.size();
     for (size_t at = 0; at < token.size();) {
       const Character c = CharacterAt(token, at);
-      const int byte = ByteOfLetter(c.code);
+      const int byte = LetterToByte(c.code);
       if (byte < 0) {  // not a byte token: taken as it is
         bytes.resize(before);
         bytes += token;
@@ -65,7 +65,7 @@ void ByteLevel(std::vector<std::string>& tokens) {
       at += c.size;
     }
   }
-  tokens.assign(1, Utf8Of(bytes));
+  tokens.assign(1, ToUtf8(bytes));
 }
 
 void Metaspace(const Step& step, std::vector<std::string>& tokens) {
@@ -85,7 +85,7 @@ void ByteFallback(std::vector<std::string>& tokens) {
     bytes.clear();
   };
   for (std::string& token : tokens) {
-    const int byte = ByteOfFallback(token);
+    const int byte = ParseFallbackByte(token);
     if (byte >= 0) {
       bytes += static_cast<char>(byte);
       continue;
@@ -160,7 +160,7 @@ std::vector<std::string> Alphabet() {
     tokens.push_back(std::string("<0x") + byte + ">");
   for (const uint8_t byte : {0x41, 0xc3, 0xa9, 0xe6, 0x97, 0xa5, 0xf0, 0x9f, 0x91, 0x8d, 0xff}) {
     tokens.emplace_back();
-    Append(LetterOfByte(byte), tokens.back());
+    Append(ByteToLetter(byte), tokens.back());
   }
   return tokens;
 }

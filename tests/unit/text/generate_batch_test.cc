@@ -35,7 +35,7 @@ class GenerateTogetherTest : public ::testing::Test {
     contents.tokenizer = *image;
     ASSERT_TRUE(WriteModel(folder_ / "m", contents).ok());
     session_ = *Session::Open(folder_ / "m");
-    tokenizer_.emplace(*TokenizerOf(session_->file()));
+    tokenizer_.emplace(*FindTokenizer(session_->file()));
   }
   Generated Alone(const std::string& prompt, GenerateOptions options, size_t index) {
     options.sampling.seed += index;

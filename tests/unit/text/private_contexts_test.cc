@@ -30,7 +30,7 @@ class PrivateContextsTest : public ::testing::Test {
     const std::string path = folder_ / "m.wisp";
     EXPECT_TRUE(WriteModel(path, contents).ok());
     session_ = *Session::Open(path);
-    tokenizer_ = std::make_unique<text::Tokenizer>(*TokenizerOf(session_->file()));
+    tokenizer_ = std::make_unique<text::Tokenizer>(*FindTokenizer(session_->file()));
   }
   PrivateContexts Make(std::span<const std::string> texts, uint32_t contexts) {
     auto made = PrivateContexts::Create(*session_, *tokenizer_, {.texts = texts, .before = "A note: "}, "the",
@@ -38,7 +38,7 @@ class PrivateContextsTest : public ::testing::Test {
     EXPECT_TRUE(made.ok()) << made.status().message();
     return *std::move(made);
   }
-  static std::vector<int64_t> SumOf(PrivateContexts& contexts, const std::vector<int32_t>& sampled) {
+  static std::vector<int64_t> GetSum(PrivateContexts& contexts, const std::vector<int32_t>& sampled) {
     std::vector<float> scores(kItems);
     EXPECT_TRUE(contexts.PublicScores(sampled, scores).ok());
     scores.resize(kTokens);
@@ -52,7 +52,7 @@ class PrivateContextsTest : public ::testing::Test {
     std::vector<int64_t> sums(kTokens, 0);
     for (const std::string& text : texts) {
       PrivateContexts one = Make({&text, 1}, 1);
-      const std::vector<int64_t> alone = SumOf(one, sampled);
+      const std::vector<int64_t> alone = GetSum(one, sampled);
       for (size_t j = 0; j < kTokens; ++j) sums[j] += alone[j];
     }
     return sums;
@@ -89,13 +89,13 @@ TEST_F(PrivateContextsTest, AnyNumberOfTextsAddsWhatEachAddsAlone) {
     // The text grows by one token, then by several, and then starts anew.
     for (const std::vector<int32_t>& sampled :
          {std::vector<int32_t>{}, {40}, {40, 41}, {40, 41, 7, 300, 2}, {17}, {17, 18, 19, 20, 21, 22, 23}})
-      EXPECT_EQ(SumOf(contexts, sampled), OneAtATime(notes, sampled)) << sampled.size() << " tokens sampled";
+      EXPECT_EQ(GetSum(contexts, sampled), OneAtATime(notes, sampled)) << sampled.size() << " tokens sampled";
   }
 }
 
 TEST_F(PrivateContextsTest, NoTextAddsNothing) {
   PrivateContexts contexts = Make({}, 20);
-  EXPECT_EQ(SumOf(contexts, {40}), std::vector<int64_t>(kTokens, 0));
+  EXPECT_EQ(GetSum(contexts, {40}), std::vector<int64_t>(kTokens, 0));
 }
 
 // Such values exceed what is allowed: an error about public values comes before any text is read.

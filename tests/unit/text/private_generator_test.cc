@@ -77,7 +77,7 @@ class PrivateGeneratorTest : public ::testing::Test {
   Result<PrivateGenerator> Make(const PrivateGeneratorOptions& o, Session* of = nullptr,
                                 const std::vector<std::string>& notes = kNotes) {
     Session& session = of != nullptr ? *of : o.samples.contexts > 0 ? *base_ : *model_;
-    tokenizers_.push_back(std::make_unique<text::Tokenizer>(*TokenizerOf(session.file())));
+    tokenizers_.push_back(std::make_unique<text::Tokenizer>(*FindTokenizer(session.file())));
     PrivateTexts texts;
     if (o.samples.contexts > 0) texts = {.texts = notes};
     return PrivateGenerator::Create(session, *tokenizers_.back(), o, texts);
@@ -101,7 +101,9 @@ class PrivateGeneratorTest : public ::testing::Test {
     scores.resize(kTokens);
     return scores;
   }
-  std::vector<int32_t> Ids(const std::string& text) { return text::test::IdsOf(*text::test::OpenGolden("gpt2"), text); }
+  std::vector<int32_t> Ids(const std::string& text) {
+    return text::test::EncodeIds(*text::test::OpenGolden("gpt2"), text);
+  }
 
   test::TemporaryFolder folder_;
   Ledger ledger_;
@@ -236,10 +238,10 @@ TEST_F(PrivateGeneratorTest, TextsThatAreMissingOrUnreadableChangeNoChargeAndNoL
 
 // With one text more or less, no token, given all earlier samples, becomes more likely than charged.
 TEST_F(PrivateGeneratorTest, OneTextMovesNoTokensLawByMoreThanIsCharged) {
-  tokenizers_.push_back(std::make_unique<text::Tokenizer>(*TokenizerOf(base_->file())));
+  tokenizers_.push_back(std::make_unique<text::Tokenizer>(*FindTokenizer(base_->file())));
   const double clip = 0.7;
   const AggregateOptions law{.clip = clip, .temperature = 0.5, .contexts = 4};
-  const double epsilon = EpsilonOf(AggregateSampleCost({.clip = clip, .temperature = 0.5, .contexts = 4}));
+  const double epsilon = ComputeEpsilon(AggregateSampleCost({.clip = clip, .temperature = 0.5, .contexts = 4}));
   std::vector<int32_t> all(kTokens);
   std::iota(all.begin(), all.end(), 0);
   const auto logs = [&](const std::vector<std::string>& notes, const std::vector<int32_t>& sampled) {
@@ -400,7 +402,7 @@ TEST_F(PrivateGeneratorTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
                              .delta = 1e-6,
                              .noise = NoiseOrigin::kSecure,
                              .dataset = "notes",
-                             .receipt = *ledger_.ReceiptOf("training")};
+                             .receipt = *ledger_.MakeReceipt("training")};
   const auto dp = Open(3, {kShipped, paid});
   for (Session* session : {dp.get(), base_.get()}) {
     PrivateGeneratorOptions o = Mixed();

@@ -106,7 +106,7 @@ TEST_F(TextBatches, EveryStorageOnAnyNumberOfThreads) {
 TEST_F(TextBatches, EveryBackendAndFewerPositions) {
   Write(Wide(), 80);
   for (const Backend backend : {Backend::kSimd, Backend::kInt8, Backend::kXnnpack}) {
-    if (!OpsOf(backend).ok()) continue;
+    if (!GetOps(backend).ok()) continue;
     ExpectTheSameScores({.places = 5, .positions = 33}, {.backend = backend});
     ASSERT_FALSE(HasFatalFailure()) << static_cast<int>(backend);
   }

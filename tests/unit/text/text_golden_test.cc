@@ -12,7 +12,7 @@ namespace wisp::text::text_golden_test {
 namespace {
 
 using nlohmann::json;
-using test::IdsOf;
+using test::EncodeIds;
 using test::OpenGolden;
 
 class Golden : public testing::TestWithParam<const char*> {
@@ -23,7 +23,7 @@ class Golden : public testing::TestWithParam<const char*> {
     cases_ = json::parse(test::ReadFile(test::GoldenPath(std::string(GetParam()) + ".cases.json")));
     ASSERT_GT(cases_.size(), 30u);
   }
-  std::string TextOf(size_t i) const { return cases_[i]["text"].get<std::string>(); }
+  std::string GetText(size_t i) const { return cases_[i]["text"].get<std::string>(); }
   std::vector<int32_t> Ids(size_t i, const char* key) const { return cases_[i][key].get<std::vector<int32_t>>(); }
 
   test::Opened opened_;
@@ -33,9 +33,9 @@ class Golden : public testing::TestWithParam<const char*> {
 TEST_P(Golden, IdsAreThoseOfTheReference) {
   Scratch scratch;
   for (size_t i = 0; i < cases_.size(); ++i) {
-    SCOPED_TRACE(TextOf(i));
-    EXPECT_EQ(IdsOf(*opened_, TextOf(i), {.scratch = &scratch}), Ids(i, "ids"));
-    EXPECT_EQ(IdsOf(*opened_, TextOf(i), {.special = SpecialTokens::kNone}), Ids(i, "plain"));
+    SCOPED_TRACE(GetText(i));
+    EXPECT_EQ(EncodeIds(*opened_, GetText(i), {.scratch = &scratch}), Ids(i, "ids"));
+    EXPECT_EQ(EncodeIds(*opened_, GetText(i), {.special = SpecialTokens::kNone}), Ids(i, "plain"));
   }
 }
 
@@ -43,16 +43,16 @@ TEST_P(Golden, WordsFromTheCacheHaveTheSameIds) {
   Scratch scratch;
   for (int round = 0; round < 2; ++round) {
     for (size_t i = 0; i < cases_.size(); ++i)
-      EXPECT_EQ(IdsOf(*opened_, TextOf(i), {.scratch = &scratch}), Ids(i, "ids")) << TextOf(i);
+      EXPECT_EQ(EncodeIds(*opened_, GetText(i), {.scratch = &scratch}), Ids(i, "ids")) << GetText(i);
   }
 }
 
 TEST_P(Golden, PairsAreThoseOfTheReference) {
   for (size_t i = 0; i < cases_.size(); ++i) {
-    const std::string first = TextOf(i == 0 ? cases_.size() - 1 : i - 1);
+    const std::string first = GetText(i == 0 ? cases_.size() - 1 : i - 1);
     std::vector<int32_t> ids;
-    ASSERT_TRUE(opened_->EncodePair(first, TextOf(i), {}, ids).ok());
-    EXPECT_EQ(ids, Ids(i, "pair")) << TextOf(i);
+    ASSERT_TRUE(opened_->EncodePair(first, GetText(i), {}, ids).ok());
+    EXPECT_EQ(ids, Ids(i, "pair")) << GetText(i);
   }
 }
 
@@ -61,8 +61,8 @@ TEST_P(Golden, TextsAreThoseOfTheReference) {
     const auto shown = opened_->Decode(Ids(i, "ids"), {});
     const auto all = opened_->Decode(Ids(i, "ids"), {.special = DecodeSpecials::kKeep});
     ASSERT_TRUE(shown.ok() && all.ok());
-    EXPECT_EQ(*shown, cases_[i]["decoded"].get<std::string>()) << TextOf(i);
-    EXPECT_EQ(*all, cases_[i]["decoded_all"].get<std::string>()) << TextOf(i);
+    EXPECT_EQ(*shown, cases_[i]["decoded"].get<std::string>()) << GetText(i);
+    EXPECT_EQ(*all, cases_[i]["decoded_all"].get<std::string>()) << GetText(i);
   }
 }
 
@@ -93,7 +93,7 @@ TEST(GoldenFiles, DifferFromEachOther) {
   const auto cases = json::parse(test::ReadFile(test::GoldenPath("bert.cases.json")));
   size_t differ = 0;
   for (const json& c : cases)
-    differ += IdsOf(*cased, c["text"].get<std::string>()) != c["ids"].get<std::vector<int32_t>>();
+    differ += EncodeIds(*cased, c["text"].get<std::string>()) != c["ids"].get<std::vector<int32_t>>();
   EXPECT_GT(differ, cases.size() / 3);
 }
 
@@ -130,7 +130,7 @@ TEST(GoldenFiles, WordsOfAnyLengthMergeAsThePlainWayDoes) {
     std::vector<std::string> symbols;
     for (const char c : word) symbols.emplace_back(1, c);
     std::vector<std::string> merged;
-    for (const int32_t id : IdsOf(*gpt2, word)) merged.emplace_back(gpt2->TokenText(id));
+    for (const int32_t id : EncodeIds(*gpt2, word)) merged.emplace_back(gpt2->TokenText(id));
     EXPECT_EQ(merged, NaiveMerges(file["model"]["merges"], symbols)) << word;
   }
 }

@@ -23,7 +23,7 @@ class TextGrowths : public ::testing::TestWithParam<const char*> {};
 TEST_P(TextGrowths, ShowWhatFollowsThePrompt) {
   const test::Opened opened = test::OpenGolden(GetParam());
   std::mt19937 random(3);
-  std::vector<int32_t> prompt = test::IdsOf(*opened, "a film", {.special = text::SpecialTokens::kNone});
+  std::vector<int32_t> prompt = test::EncodeIds(*opened, "a film", {.special = text::SpecialTokens::kNone});
   if (prompt.empty()) prompt.push_back(0);
   const std::string before = *opened->Decode(prompt, {});
   for (int round = 0; round < 200; ++round) {

@@ -56,8 +56,8 @@ inline Opened OpenFiles(const convert::TokenizerFiles& files) {
 inline Opened OpenJson(const std::string& json) { return OpenFiles({.name = "t", .tokenizer_json = json}); }
 inline Opened OpenGolden(const std::string& name) { return OpenJson(ReadFile(GoldenPath(name + ".json"))); }
 
-inline std::vector<int32_t> IdsOf(const Tokenizer& tokenizer, std::string_view text,
-                                  const EncodeOptions& options = {}) {
+inline std::vector<int32_t> EncodeIds(const Tokenizer& tokenizer, std::string_view text,
+                                      const EncodeOptions& options = {}) {
   std::vector<int32_t> ids;
   const Status status = tokenizer.Encode(text, options, ids);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -69,7 +69,7 @@ inline std::vector<int32_t> RandomIds(const Tokenizer& tokenizer, std::mt19937& 
   std::vector<int32_t> bytes, ids(1 + random() % 24);
   for (size_t id = 0; id < tokenizer.size(); ++id) {
     const std::string_view text = tokenizer.TokenText(static_cast<int32_t>(id));
-    const int byte = ByteOfFallback(text);
+    const int byte = ParseFallbackByte(text);
     if (byte >= 0x80 || (!text.empty() && CharacterAt(text, 0).size == text.size() && CharacterAt(text, 0).code > 0x7e))
       bytes.push_back(static_cast<int32_t>(id));
   }

@@ -11,13 +11,13 @@
 namespace wisp::text::text_unicode_test {
 namespace {
 
-std::string FormOf(Form form, std::string_view text) {
+std::string ToForm(Form form, std::string_view text) {
   std::string out;
   AppendNormalForm(form, text, out);
   return out;
 }
 
-std::string LowerOf(uint32_t code) {
+std::string ToLower(uint32_t code) {
   std::string out;
   AppendLower(code, out);
   return out;
@@ -60,7 +60,7 @@ TEST(Utf8, EveryCharacterGoesThereAndBack) {
   }
 }
 
-[[gnu::noinline]] Character FirstOf(std::string_view text) { return CharacterAt(text, 0); }
+[[gnu::noinline]] Character GetFirst(std::string_view text) { return CharacterAt(text, 0); }
 
 TEST(Utf8, NothingIsReadBehindTheEnd) {
   // On the heap and exactly as long, so that a sanitizer sees a read past it.
@@ -68,70 +68,70 @@ TEST(Utf8, NothingIsReadBehindTheEnd) {
     for (size_t size = 1; size < 4; ++size) {
       const std::vector<char> exact(size, static_cast<char>(lead));
       const std::string_view text(exact.data(), exact.size());
-      EXPECT_LE(FirstOf(text).size, size);
-      EXPECT_LT(FirstOf(text).code, 0x110000u);
+      EXPECT_LE(GetFirst(text).size, size);
+      EXPECT_LT(GetFirst(text).code, 0x110000u);
     }
   }
 }
 
 TEST(NormalForms, AreThoseOfUnicode) {
-  EXPECT_EQ(FormOf(Form::kNfd, "é"), "e\u0301");
-  EXPECT_EQ(FormOf(Form::kNfc, "e\u0301"), "é");
-  EXPECT_EQ(FormOf(Form::kNfc, "abc e\u0301\u0327d"), "abc \u0229\u0301d");
-  EXPECT_EQ(FormOf(Form::kNfd, "a\u0301\u0327"), "a\u0327\u0301");
-  EXPECT_EQ(FormOf(Form::kNfkc, "ﬁ Ａ①"), "fi A1");
-  EXPECT_EQ(FormOf(Form::kNfkd, "ﬁ é"), "fi e\u0301");
-  EXPECT_EQ(FormOf(Form::kNfd, "한"), "\u1112\u1161\u11ab");
-  EXPECT_EQ(FormOf(Form::kNfc, "\u1112\u1161\u11ab"), "한");
+  EXPECT_EQ(ToForm(Form::kNfd, "é"), "e\u0301");
+  EXPECT_EQ(ToForm(Form::kNfc, "e\u0301"), "é");
+  EXPECT_EQ(ToForm(Form::kNfc, "abc e\u0301\u0327d"), "abc \u0229\u0301d");
+  EXPECT_EQ(ToForm(Form::kNfd, "a\u0301\u0327"), "a\u0327\u0301");
+  EXPECT_EQ(ToForm(Form::kNfkc, "ﬁ Ａ①"), "fi A1");
+  EXPECT_EQ(ToForm(Form::kNfkd, "ﬁ é"), "fi e\u0301");
+  EXPECT_EQ(ToForm(Form::kNfd, "한"), "\u1112\u1161\u11ab");
+  EXPECT_EQ(ToForm(Form::kNfc, "\u1112\u1161\u11ab"), "한");
   // a syllable, and a character that is not a final of one
-  EXPECT_EQ(FormOf(Form::kNfc, "\ub220\u11a7"), "\ub220\u11a7");
-  EXPECT_EQ(FormOf(Form::kNfkc, "\ub220\u11a8"), "\ub221");         // the first final
-  EXPECT_EQ(FormOf(Form::kNfc, "\u0958"), "\u0915\u093c");          // excluded from composition
-  EXPECT_EQ(FormOf(Form::kNfkd, "\ufdfa").size(), 33u);             // the longest
-  EXPECT_EQ(FormOf(Form::kNfc, "e\u0305\u0301"), "e\u0305\u0301");  // blocked by a mark of its class
-  EXPECT_EQ(FormOf(Form::kNfc, "e\u0327\u0301"), "\u0229\u0301");
-  EXPECT_EQ(FormOf(Form::kNfc, ""), "");
+  EXPECT_EQ(ToForm(Form::kNfc, "\ub220\u11a7"), "\ub220\u11a7");
+  EXPECT_EQ(ToForm(Form::kNfkc, "\ub220\u11a8"), "\ub221");         // the first final
+  EXPECT_EQ(ToForm(Form::kNfc, "\u0958"), "\u0915\u093c");          // excluded from composition
+  EXPECT_EQ(ToForm(Form::kNfkd, "\ufdfa").size(), 33u);             // the longest
+  EXPECT_EQ(ToForm(Form::kNfc, "e\u0305\u0301"), "e\u0305\u0301");  // blocked by a mark of its class
+  EXPECT_EQ(ToForm(Form::kNfc, "e\u0327\u0301"), "\u0229\u0301");
+  EXPECT_EQ(ToForm(Form::kNfc, ""), "");
 }
 
 TEST(LowerCase, IsTheReferences) {
-  EXPECT_EQ(LowerOf('A'), "a");
-  EXPECT_EQ(LowerOf('z'), "z");
-  EXPECT_EQ(LowerOf(0xc4), "ä");
-  EXPECT_EQ(LowerOf(0x130), "i\u0307");
-  EXPECT_EQ(LowerOf(0x1e9e), "ß");
-  EXPECT_EQ(LowerOf(0x1c89), "\u1c8a");       // Unicode 16
-  EXPECT_EQ(LowerOf(0x10d50), "\U00010d70");  // Unicode 16
+  EXPECT_EQ(ToLower('A'), "a");
+  EXPECT_EQ(ToLower('z'), "z");
+  EXPECT_EQ(ToLower(0xc4), "ä");
+  EXPECT_EQ(ToLower(0x130), "i\u0307");
+  EXPECT_EQ(ToLower(0x1e9e), "ß");
+  EXPECT_EQ(ToLower(0x1c89), "\u1c8a");       // Unicode 16
+  EXPECT_EQ(ToLower(0x10d50), "\U00010d70");  // Unicode 16
 }
 
 TEST(Letters, StandForBytes) {
   std::string seen;
   for (int byte = 0; byte < 256; ++byte) {
-    const uint32_t letter = LetterOfByte(static_cast<uint8_t>(byte));
-    EXPECT_EQ(ByteOfLetter(letter), byte);
+    const uint32_t letter = ByteToLetter(static_cast<uint8_t>(byte));
+    EXPECT_EQ(LetterToByte(letter), byte);
     EXPECT_FALSE(Has(letter, unicode::kWhite)) << byte;
   }
-  EXPECT_EQ(LetterOfByte(' '), 0x120u);   // Ġ
-  EXPECT_EQ(LetterOfByte('\n'), 0x10au);  // Ċ
-  EXPECT_EQ(LetterOfByte(0xad), 0x143u);
-  EXPECT_EQ(ByteOfLetter(' '), -1);
-  EXPECT_EQ(ByteOfLetter(0x144), -1);
+  EXPECT_EQ(ByteToLetter(' '), 0x120u);   // Ġ
+  EXPECT_EQ(ByteToLetter('\n'), 0x10au);  // Ċ
+  EXPECT_EQ(ByteToLetter(0xad), 0x143u);
+  EXPECT_EQ(LetterToByte(' '), -1);
+  EXPECT_EQ(LetterToByte(0x144), -1);
 }
 
 TEST(Fallback, TokensNameBytes) {
-  EXPECT_EQ(ByteOfFallback("<0x41>"), 0x41);
-  EXPECT_EQ(ByteOfFallback("<0xfF>"), 0xff);
-  EXPECT_EQ(ByteOfFallback("<0x+A>"), 10);  // as in the reference
+  EXPECT_EQ(ParseFallbackByte("<0x41>"), 0x41);
+  EXPECT_EQ(ParseFallbackByte("<0xfF>"), 0xff);
+  EXPECT_EQ(ParseFallbackByte("<0x+A>"), 10);  // as in the reference
   for (const char* other : {"<0x4>", "<0x4g>", "0x41", "<0x411>", "<0x-1>", "<0x++>", ""})
-    EXPECT_EQ(ByteOfFallback(other), -1) << other;
+    EXPECT_EQ(ParseFallbackByte(other), -1) << other;
 }
 
 TEST(Bytes, InvalidUtf8_BecomesReplacements) {
-  EXPECT_EQ(Utf8Of("a\xff\xc3\xa9"), "a\ufffdé");
-  EXPECT_EQ(Utf8Of("\xe2\x82"), "\ufffd");  // one for the longest beginning of a character
-  EXPECT_EQ(Utf8Of("\xe2\x41"), "\ufffdA");
-  EXPECT_EQ(Utf8Of("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");
-  EXPECT_EQ(Utf8Of("\xf0\x9f\x98"), "\ufffd");
-  EXPECT_EQ(Utf8Of("\xf0\x80\x80"), "\ufffd\ufffd\ufffd");
+  EXPECT_EQ(ToUtf8("a\xff\xc3\xa9"), "a\ufffdé");
+  EXPECT_EQ(ToUtf8("\xe2\x82"), "\ufffd");  // one for the longest beginning of a character
+  EXPECT_EQ(ToUtf8("\xe2\x41"), "\ufffdA");
+  EXPECT_EQ(ToUtf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");
+  EXPECT_EQ(ToUtf8("\xf0\x9f\x98"), "\ufffd");
+  EXPECT_EQ(ToUtf8("\xf0\x80\x80"), "\ufffd\ufffd\ufffd");
 }
 
 TEST(Graphemes, EndWhereTheReferenceEndsThem) {
@@ -147,8 +147,8 @@ TEST(Graphemes, EndWhereTheReferenceEndsThem) {
 }
 
 // Returns all pieces of a text by one of the scanners, separated by bars.
-template <typename EndOf>
-std::string Cut(std::string_view text, const EndOf& end_of) {
+template <typename FindEnd>
+std::string Cut(std::string_view text, const FindEnd& end_of) {
   std::string cut;
   for (size_t at = 0; at < text.size();) {
     const size_t end = end_of(text, at);

@@ -11,8 +11,8 @@
 namespace wisp::token_sampler_test {
 namespace {
 
-std::map<int32_t, double> SharesOf(const SamplingOptions& options, const std::vector<float>& scores, int samples,
-                                   const std::vector<int32_t>& history = {}) {
+std::map<int32_t, double> MeasureShares(const SamplingOptions& options, const std::vector<float>& scores, int samples,
+                                        const std::vector<int32_t>& history = {}) {
   TokenSampler sampler(options);
   std::map<int32_t, double> shares;
   for (int i = 0; i < samples; ++i) {
@@ -29,7 +29,7 @@ constexpr int kSamples = 40000;
 constexpr double kOff = 0.0125;  // five standard deviations of a share of one half: a false alarm in a million
 
 TEST(TokenSampler, FollowsTheSoftmax) {
-  const auto shares = SharesOf({.seed = 3}, kScores, kSamples);
+  const auto shares = MeasureShares({.seed = 3}, kScores, kSamples);
   EXPECT_NEAR(shares.at(1), 0.5, kOff);
   EXPECT_NEAR(shares.at(3), 0.25, kOff);
   EXPECT_NEAR(shares.at(0), 0.125, kOff);
@@ -37,40 +37,40 @@ TEST(TokenSampler, FollowsTheSoftmax) {
 }
 
 TEST(TokenSampler, TemperatureSharpensAndZeroTakesTheMostLikely) {
-  const auto sharp = SharesOf({.temperature = 0.5}, kScores, kSamples);  // squares of the probabilities
+  const auto sharp = MeasureShares({.temperature = 0.5}, kScores, kSamples);  // squares of the probabilities
   EXPECT_NEAR(sharp.at(1), 0.25 / (0.25 + 0.0625 + 0.015625 + 2 * 0.00390625), kOff);
-  EXPECT_EQ(SharesOf({.temperature = 0}, kScores, 10).size(), 1u);
-  EXPECT_EQ(SharesOf({.temperature = 0}, kScores, 10).count(1), 1u);
+  EXPECT_EQ(MeasureShares({.temperature = 0}, kScores, 10).size(), 1u);
+  EXPECT_EQ(MeasureShares({.temperature = 0}, kScores, 10).count(1), 1u);
 }
 
 TEST(TokenSampler, TopKKeepsTheMostLikely) {
-  const auto shares = SharesOf({.top_k = 2}, kScores, kSamples);
+  const auto shares = MeasureShares({.top_k = 2}, kScores, kSamples);
   ASSERT_EQ(shares.size(), 2u);
   EXPECT_NEAR(shares.at(1), 2.0 / 3, kOff);
   // The first of equal tokens is kept.
-  EXPECT_EQ(SharesOf({.top_k = 4}, kScores, kSamples).count(4), 0u);
+  EXPECT_EQ(MeasureShares({.top_k = 4}, kScores, kSamples).count(4), 0u);
 }
 
 TEST(TokenSampler, TopPKeepsTheFewestThatReachIt) {
-  EXPECT_EQ(SharesOf({.top_p = 0.5}, kScores, 1000).size(), 1u);
-  EXPECT_EQ(SharesOf({.top_p = 0.51}, kScores, 1000).size(), 2u);
-  const auto shares = SharesOf({.top_p = 0.8}, kScores, kSamples);
+  EXPECT_EQ(MeasureShares({.top_p = 0.5}, kScores, 1000).size(), 1u);
+  EXPECT_EQ(MeasureShares({.top_p = 0.51}, kScores, 1000).size(), 2u);
+  const auto shares = MeasureShares({.top_p = 0.8}, kScores, kSamples);
   ASSERT_EQ(shares.size(), 3u);
   EXPECT_NEAR(shares.at(1), 0.5 / 0.875, kOff);
 }
 
 TEST(TokenSampler, MinPKeepsWhatIsNearTheMostLikely) {
-  const auto shares = SharesOf({.min_p = 0.4}, kScores, kSamples);
+  const auto shares = MeasureShares({.min_p = 0.4}, kScores, kSamples);
   ASSERT_EQ(shares.size(), 2u);
   EXPECT_NEAR(shares.at(3), 1.0 / 3, kOff);
 }
 
 TEST(TokenSampler, RepetitionCountsEachTokenOnce) {
   // Scores below 0 are multiplied: log(1/2) * 2 is log(1/4).
-  const auto shares = SharesOf({.repetition_penalty = 2}, kScores, kSamples, {1, 1, 1});
+  const auto shares = MeasureShares({.repetition_penalty = 2}, kScores, kSamples, {1, 1, 1});
   EXPECT_NEAR(shares.at(1), 0.25 / 0.75, kOff);
   const std::vector<float> above = {2, 1};
-  EXPECT_NEAR(SharesOf({.repetition_penalty = 2}, above, kSamples, {0}).at(0), 0.5, kOff);
+  EXPECT_NEAR(MeasureShares({.repetition_penalty = 2}, above, kSamples, {0}).at(0), 0.5, kOff);
 }
 
 TEST(TokenSampler, TheSameSeedGivesTheSameTokens) {

@@ -10,7 +10,7 @@
 namespace wisp::text::tokenizer_image_test {
 namespace {
 
-using test::IdsOf;
+using test::EncodeIds;
 using test::OpenGolden;
 using test::OpenJson;
 using test::SmallJson;
@@ -127,7 +127,7 @@ TEST(Tokenizer, UnigramTakesTheBestPathAndOfEqualOnesTheFirst) {
         "vocab": [["<unk>", 0], ["a", -0.5], ["b", -0.5], ["ab", 0]]}})");
     json["model"]["vocab"][3][1] = whole;
     const test::Opened unigram = OpenJson(json.dump());
-    return IdsOf(*unigram, "ab");
+    return EncodeIds(*unigram, "ab");
   };
   EXPECT_EQ(ids_with(-1.25), (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(ids_with(-0.75), (std::vector<int32_t>{3}));
@@ -143,7 +143,7 @@ TEST(Tokenizer, PairThatIsGoneIsNotMergedInALongWord) {
   for (int i = 0; i < 20; ++i) {
     word += "zabc";
     expected.insert(expected.end(), {6, 4});
-    EXPECT_EQ(IdsOf(*bpe, word), expected);
+    EXPECT_EQ(EncodeIds(*bpe, word), expected);
   }
 }
 
@@ -152,9 +152,9 @@ TEST(Tokenizer, UnknownCharactersSideBySideAreOneWhereTheyFuse) {
   nlohmann::json bpe = nlohmann::json::parse(R"({"model": {
       "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "vocab": {"<unk>": 0, "a": 1, "b": 2, "ab": 3},
       "merges": ["a b"]}})");
-  EXPECT_EQ(IdsOf(*OpenJson(bpe.dump()), "xyabzzxa"), (std::vector<int32_t>{0, 3, 0, 1}));
+  EXPECT_EQ(EncodeIds(*OpenJson(bpe.dump()), "xyabzzxa"), (std::vector<int32_t>{0, 3, 0, 1}));
   bpe["model"]["fuse_unk"] = false;
-  EXPECT_EQ(IdsOf(*OpenJson(bpe.dump()), "xyabzzxa"), (std::vector<int32_t>{0, 0, 3, 0, 0, 0, 1}));
+  EXPECT_EQ(EncodeIds(*OpenJson(bpe.dump()), "xyabzzxa"), (std::vector<int32_t>{0, 0, 3, 0, 0, 0, 1}));
 }
 
 // Marks that BERT does not strip stand in the order of Unicode: U+1D165 before U+302E.
@@ -187,7 +187,7 @@ TEST(Tokenizer, KnowsItsTokens) {
   EXPECT_EQ(small->special_ids().sep, 3);
   EXPECT_EQ(small->special_ids().pad, 0);
   EXPECT_EQ(small->special_ids().mask, -1);
-  EXPECT_EQ(IdsOf(*small, "unaffable. zz"), (std::vector<int32_t>{2, 4, 5, 6, 9, 1, 3}));
+  EXPECT_EQ(EncodeIds(*small, "unaffable. zz"), (std::vector<int32_t>{2, 4, 5, 6, 9, 1, 3}));
 }
 
 TEST(Tokenizer, ScratchGoesFromOneToAnother) {
@@ -195,21 +195,21 @@ TEST(Tokenizer, ScratchGoesFromOneToAnother) {
   const test::Opened a = OpenGolden("gpt2"), b = OpenGolden("llama3");
   Scratch scratch;
   for (int round = 0; round < 3; ++round) {
-    EXPECT_EQ(IdsOf(*a, "the film", {.scratch = &scratch}), IdsOf(*a, "the film"));
-    EXPECT_EQ(IdsOf(*b, "the film", {.scratch = &scratch}), IdsOf(*b, "the film"));
+    EXPECT_EQ(EncodeIds(*a, "the film", {.scratch = &scratch}), EncodeIds(*a, "the film"));
+    EXPECT_EQ(EncodeIds(*b, "the film", {.scratch = &scratch}), EncodeIds(*b, "the film"));
   }
-  EXPECT_NE(IdsOf(*a, "the film"), IdsOf(*b, "the film"));
+  EXPECT_NE(EncodeIds(*a, "the film"), EncodeIds(*b, "the film"));
 }
 
 TEST(Tokenizer, ThreadsShareIt) {
   const test::Opened gpt2 = OpenGolden("gpt2");
-  const auto expected = IdsOf(*gpt2, kText);
+  const auto expected = EncodeIds(*gpt2, kText);
   std::vector<std::thread> threads;
   std::vector<int> same(4);
   for (size_t t = 0; t < same.size(); ++t) {
     threads.emplace_back([&, t] {
       Scratch scratch;
-      for (int i = 0; i < 200; ++i) same[t] += IdsOf(*gpt2, kText, {.scratch = &scratch}) == expected;
+      for (int i = 0; i < 200; ++i) same[t] += EncodeIds(*gpt2, kText, {.scratch = &scratch}) == expected;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -218,7 +218,7 @@ TEST(Tokenizer, ThreadsShareIt) {
 
 TEST(StreamDecoder, HoldsBackHalfACharacter) {
   const test::Opened gpt2 = OpenGolden("gpt2");
-  const auto ids = IdsOf(*gpt2, "👍", {.special = SpecialTokens::kNone});
+  const auto ids = EncodeIds(*gpt2, "👍", {.special = SpecialTokens::kNone});
   ASSERT_EQ(ids.size(), 4u);  // four bytes that were not merged
   StreamDecoder stream(*gpt2, {});
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(*stream.Push(ids[i]), "");
@@ -233,7 +233,7 @@ TEST(StreamDecoder, ShowsEachCharacterAsSoonAsItIsWhole) {
   std::string expected, shown;
   StreamDecoder stream(*gpt2, {});
   for (int i = 0; i < 50; ++i) {
-    const auto ids = IdsOf(*gpt2, "👍a", {.special = SpecialTokens::kNone});
+    const auto ids = EncodeIds(*gpt2, "👍a", {.special = SpecialTokens::kNone});
     for (const int32_t id : ids) shown += *stream.Push(id);
     expected += "👍a";
     EXPECT_EQ(shown, expected);
@@ -242,7 +242,7 @@ TEST(StreamDecoder, ShowsEachCharacterAsSoonAsItIsWhole) {
 
 TEST(StreamDecoder, HoldsBackNoMoreThanAFew) {
   const test::Opened gpt2 = OpenGolden("gpt2");
-  const int32_t half = IdsOf(*gpt2, "👍", {.special = SpecialTokens::kNone})[0];
+  const int32_t half = EncodeIds(*gpt2, "👍", {.special = SpecialTokens::kNone})[0];
   StreamDecoder stream(*gpt2, {});
   size_t shown = 0;
   for (int i = 0; i < 1000; ++i) shown += stream.Push(half)->size();

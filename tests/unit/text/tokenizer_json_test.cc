@@ -14,7 +14,7 @@ namespace wisp::convert::tokenizer_json_test {
 namespace {
 
 using nlohmann::json;
-using text::test::IdsOf;
+using text::test::EncodeIds;
 using text::test::OpenFiles;
 using text::test::OpenGolden;
 using text::test::OpenJson;
@@ -212,10 +212,11 @@ TEST(TokenizerFiles, VocabularyIsReadAsBertHasIt) {
   const std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nun\n##aff\n##able\na\n##b\n.\n";
   const auto lower = OpenFiles({.name = "t", .vocab_txt = vocabulary});
   const auto json = OpenJson(SmallJson().dump());
-  for (const char* text : {"Unaffable. AB", "a [SEP] b", ""}) EXPECT_EQ(IdsOf(*lower, text), IdsOf(*json, text));
+  for (const char* text : {"Unaffable. AB", "a [SEP] b", ""})
+    EXPECT_EQ(EncodeIds(*lower, text), EncodeIds(*json, text));
   const auto cased =
       OpenFiles({.name = "t", .tokenizer_config = R"({"do_lower_case": false})", .vocab_txt = vocabulary});
-  EXPECT_EQ(IdsOf(*cased, "A a"), (std::vector<int32_t>{2, 1, 7, 3}));
+  EXPECT_EQ(EncodeIds(*cased, "A a"), (std::vector<int32_t>{2, 1, 7, 3}));
   const auto lacking = TokenizerImage({.name = "t", .vocab_txt = "a\nb\n[UNK]\n"});
   ASSERT_FALSE(lacking.ok());
   EXPECT_NE(lacking.status().message().find("it lacks the token of the start"), std::string::npos);
@@ -234,15 +235,15 @@ TEST(TokenizerFiles, MergesAreReadAsRobertaHasThem) {
                                 .merges_txt = merges});
   const auto whole = OpenGolden("roberta");
   for (const char* text : {"The film isn't good <mask> </s>", "", " a"})
-    EXPECT_EQ(IdsOf(*files, text), IdsOf(*whole, text));
+    EXPECT_EQ(EncodeIds(*files, text), EncodeIds(*whole, text));
 }
 
 TEST(TokenizerFiles, FolderWithoutOneIsRefused) {
-  const auto none = TokenizerImageOfFolder(text::test::GoldenPath(""));
+  const auto none = ReadTokenizerImage(text::test::GoldenPath(""));
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.status().message().find("needed is tokenizer.json, vocab.txt, or vocab.json"), std::string::npos);
-  EXPECT_FALSE(TokenizerImageOfFolder("/there/is/no/such/file").ok());
-  EXPECT_TRUE(TokenizerImageOfFolder(text::test::GoldenPath("bert.json")).ok());
+  EXPECT_FALSE(ReadTokenizerImage("/there/is/no/such/file").ok());
+  EXPECT_TRUE(ReadTokenizerImage(text::test::GoldenPath("bert.json")).ok());
 }
 
 TEST(TokenizerFiles, ConfigurationNamesTokens) {

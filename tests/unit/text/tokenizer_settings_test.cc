@@ -11,7 +11,7 @@ namespace wisp::convert::tokenizer_settings_test {
 namespace {
 
 using nlohmann::json;
-using text::test::IdsOf;
+using text::test::EncodeIds;
 using text::test::OpenFiles;
 using text::test::SmallJson;
 
@@ -41,7 +41,7 @@ bool Says(const TokenizerReport& report, const std::string& words) {
                      [&](const std::string& note) { return note.find(words) != std::string::npos; });
 }
 
-std::string FromOf(const TokenizerReport& report, const std::string& meaning, int32_t id) {
+std::string FindSource(const TokenizerReport& report, const std::string& meaning, int32_t id) {
   for (const FoundToken& token : report.tokens) {
     if (token.meaning == meaning && token.id == id) return token.from;
   }
@@ -60,9 +60,10 @@ TEST(TokenizerMeanings, EndsComeFromEveryFileThatNamesThem) {
   for (const int32_t id : {-1, 0, 5, 6}) EXPECT_FALSE(made->IsEnd(id)) << id;
   EXPECT_EQ(made->special_ids().bos, 7);
   EXPECT_EQ(made->special_ids().pad, 0);
-  EXPECT_EQ(FromOf(made.report, "end", 4), "tokenizer_config.json, special_tokens_map.json, generation_config.json");
-  EXPECT_EQ(FromOf(made.report, "end", 8), "config.json");
-  EXPECT_EQ(FromOf(made.report, "begin", 7), "special_tokens_map.json");
+  EXPECT_EQ(FindSource(made.report, "end", 4),
+            "tokenizer_config.json, special_tokens_map.json, generation_config.json");
+  EXPECT_EQ(FindSource(made.report, "end", 8), "config.json");
+  EXPECT_EQ(FindSource(made.report, "begin", 7), "special_tokens_map.json");
 }
 
 TEST(TokenizerMeanings, NumbersStandWhereTheTokenizerNamesNoEnd) {
@@ -102,19 +103,19 @@ TEST(TokenizerMeanings, MissingTokens_AreNoted) {
 
 TEST(TokenizerSettings, StatedOnesTakeTheirPlace) {
   const Made cased = Make({.tokenizer_config = R"({"do_lower_case": false})"});
-  EXPECT_NE(IdsOf(*cased, "A"), IdsOf(*cased, "a"));
+  EXPECT_NE(EncodeIds(*cased, "A"), EncodeIds(*cased, "a"));
   EXPECT_TRUE(Says(cased.report, "do_lower_case is false, which takes the place of what tokenizer.json says"));
   EXPECT_TRUE(Make({.tokenizer_config = R"({"do_lower_case": true})"}).report.notes.empty());
   // sentence-transformers asks for lower case, whatever the tokenizer does.
   json plain = SmallJson();
   plain["normalizer"]["lowercase"] = false;
-  EXPECT_NE(IdsOf(*Make({}, plain), "A"), IdsOf(*Make({}, plain), "a"));
+  EXPECT_NE(EncodeIds(*Make({}, plain), "A"), EncodeIds(*Make({}, plain), "a"));
   const Made lower = Make({.lower_case = true}, plain);
-  EXPECT_EQ(IdsOf(*lower, "A"), IdsOf(*lower, "a"));
+  EXPECT_EQ(EncodeIds(*lower, "A"), EncodeIds(*lower, "a"));
   // The configuration has a token that tokenizer.json does not add.
   const Made added = Make({.tokenizer_config = R"({"added_tokens_decoder": {"10": {"content": "<x>", "special": true,
       "lstrip": false, "rstrip": false, "normalized": false, "single_word": false}}})"});
-  EXPECT_EQ(IdsOf(*added, "a<x>"), (std::vector<int32_t>{2, 7, 10, 3}));
+  EXPECT_EQ(EncodeIds(*added, "a<x>"), (std::vector<int32_t>{2, 7, 10, 3}));
   EXPECT_TRUE(Says(added.report, "the token '<x>' is added, which tokenizer.json does not have"));
   const auto wrong =
       TokenizerImage({.name = "t", .tokenizer_json = plain.dump(), .tokenizer_config = R"({"do_lower_case": 1})"});
@@ -124,9 +125,9 @@ TEST(TokenizerSettings, StatedOnesTakeTheirPlace) {
 TEST(TokenizerSettings, SpaceBeforeATextIsFollowed) {
   const json level = json::parse(R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
       "model": {"type": "BPE", "vocab": {"a": 0, "Ġ": 1, "Ġa": 2}, "merges": ["Ġ a"]}})");
-  EXPECT_EQ(IdsOf(*Make({}, level), "a"), (std::vector<int32_t>{0}));
+  EXPECT_EQ(EncodeIds(*Make({}, level), "a"), (std::vector<int32_t>{0}));
   const Made spaced = Make({.tokenizer_config = R"({"add_prefix_space": true})"}, level);
-  EXPECT_EQ(IdsOf(*spaced, "a"), (std::vector<int32_t>{2}));
+  EXPECT_EQ(EncodeIds(*spaced, "a"), (std::vector<int32_t>{2}));
   EXPECT_TRUE(Says(spaced.report, "add_prefix_space is true, which takes the place"));
   EXPECT_TRUE(Says(Make({.tokenizer_config = R"({"add_prefix_space": true})"}).report,
                    "add_prefix_space is true, which is not followed"));
@@ -138,14 +139,14 @@ TEST(TokenizerSettings, BeginAndEndAreAddedAsAsked) {
   const char* config = R"({"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "</s>",
       "add_bos_token": true, "add_eos_token": true})";
   const Made made = Make({.tokenizer_config = config}, bare);
-  EXPECT_EQ(IdsOf(*made, "a"), (std::vector<int32_t>{1, 0, 2}));
-  EXPECT_EQ(IdsOf(*made, "a", {.special = text::SpecialTokens::kBefore}), (std::vector<int32_t>{1, 0}));
-  EXPECT_EQ(IdsOf(*made, "a", {.special = text::SpecialTokens::kNone}), (std::vector<int32_t>{0}));
+  EXPECT_EQ(EncodeIds(*made, "a"), (std::vector<int32_t>{1, 0, 2}));
+  EXPECT_EQ(EncodeIds(*made, "a", {.special = text::SpecialTokens::kBefore}), (std::vector<int32_t>{1, 0}));
+  EXPECT_EQ(EncodeIds(*made, "a", {.special = text::SpecialTokens::kNone}), (std::vector<int32_t>{0}));
   std::vector<int32_t> pair;
   ASSERT_TRUE(made->EncodePair("a", "a", {.special = text::SpecialTokens::kBefore}, pair).ok());
   EXPECT_EQ(pair, (std::vector<int32_t>{1, 0, 2, 1, 0}));
   const Made other = Make({.tokenizer_config = R"({"add_bos_token": true, "bos_token": "<s>"})"}, bare);
-  EXPECT_EQ(IdsOf(*other, "a"), (std::vector<int32_t>{0}));
+  EXPECT_EQ(EncodeIds(*other, "a"), (std::vector<int32_t>{0}));
   EXPECT_TRUE(Says(other.report, "which is not followed: tokenizer.json puts others there"));
 }
 

@@ -26,7 +26,7 @@ void ForEachCommand(CLI::App& app, const Words& path, const std::function<void(C
   }
 }
 
-std::string NameOf(const CLI::Option& option) {
+std::string GetName(const CLI::Option& option) {
   return option.get_lnames().empty() ? "" : "--" + option.get_lnames().front();
 }
 
@@ -71,7 +71,7 @@ void ForEachValue(const std::function<void(CLI::App&, CLI::Option&, const Words&
   ForEachProgram([&](CLI::App& app) {
     ForEachCommand(app, {}, [&](CLI::App& command, const Words& path) {
       for (CLI::Option* option : command.get_options()) {
-        const std::string name = NameOf(*option);
+        const std::string name = GetName(*option);
         if (name.empty() || option->get_items_expected_max() == 0 || !wanted(*option)) continue;
         ++seen;
         for (const std::string& value : values) {
@@ -103,7 +103,7 @@ TEST(CommandLine, Texts_arriveAsGivenOrAreRefused) {
       EXPECT_EQ(outcome.value, value) << Joined(words);
       ++arrived;
     } else {
-      EXPECT_NE(outcome.refusal.find(NameOf(option) + " is '" + value + "'"), std::string::npos)
+      EXPECT_NE(outcome.refusal.find(GetName(option) + " is '" + value + "'"), std::string::npos)
           << Joined(words) << ": " << outcome.refusal;
     }
   };
@@ -116,14 +116,14 @@ TEST(CommandLine, Texts_arriveAsGivenOrAreRefused) {
 TEST(CommandLine, InvalidNumbers_AreRefused) {
   const auto check = [](CLI::App& app, CLI::Option& option, const Words& words, const std::string& value) {
     const std::string refusal = Parse(app, option, words).refusal;
-    EXPECT_NE(refusal.find(NameOf(option) + " is '" + value + "'"), std::string::npos) << Joined(words) << refusal;
+    EXPECT_NE(refusal.find(GetName(option) + " is '" + value + "'"), std::string::npos) << Joined(words) << refusal;
   };
   ForEachValue(check, {"[1, 2]", "[]", "{}", "%%", "-x", "--json", "", "1,2", "1 ", "x", "1x"}, IsNumber);
 }
 
 TEST(CommandLine, NumbersThatOnlyCWouldRead_areRefused) {
   const auto check = [](CLI::App& app, CLI::Option& option, const Words& words, const std::string& value) {
-    EXPECT_NE(Parse(app, option, words).refusal.find(NameOf(option) + " is "), std::string::npos)
+    EXPECT_NE(Parse(app, option, words).refusal.find(GetName(option) + " is "), std::string::npos)
         << Joined(words) << ": " << value << " was taken";
   };
   ForEachValue(check, {"0x10", "nan", "inf", " 1", "+1"}, IsNumber);
@@ -138,7 +138,7 @@ TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
         if (option->get_items_expected_max() < 2) continue;
         ++repeated;
         Words words = path;
-        words.insert(words.end(), {NameOf(*option), "1", NameOf(*option), "2", "3"});
+        words.insert(words.end(), {GetName(*option), "1", GetName(*option), "2", "3"});
         const Outcome outcome = Parse(app, *option, words);
         if (command.get_subcommands({}).empty()) {
           EXPECT_EQ(option->count(), 2u) << Joined(words);

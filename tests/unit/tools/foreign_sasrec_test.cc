@@ -24,7 +24,7 @@ std::string Golden(const std::string& file) { return test::FromSources("tests/go
 
 Status MakeModel(const std::string& path, const SasrecChoices& choices, const std::string& out) {
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, SafeTensorsFile::Open(path));
-  const auto layout = convert::SasrecLayoutOf(file);
+  const auto layout = convert::FindSasrecLayout(file);
   if (!layout) return InvalidData(path, ": the layout is not known");
   ModelContents contents;
   WISP_ASSIGN_OR_RETURN(contents.architecture, convert::SasrecArchitecture("m", file, *layout, choices));
@@ -78,7 +78,7 @@ TEST(ForeignSasrec, PositionsAreCountedAsTheyDo) {
                                           std::pair{"recbole.safetensors", PositionAlignment::kStart}}) {
     const auto file = SafeTensorsFile::Open(Golden(golden));
     ASSERT_TRUE(file.ok());
-    const auto a = convert::SasrecArchitecture("m", *file, *convert::SasrecLayoutOf(*file),
+    const auto a = convert::SasrecArchitecture("m", *file, *convert::FindSasrecLayout(*file),
                                                {.num_heads = 2, .norm = NormPlacement::kPost});
     ASSERT_TRUE(a.ok()) << a.status().message();
     EXPECT_EQ(a->positions, positions);
@@ -145,7 +145,7 @@ TEST(ForeignRecommenders, OtherKindsAreRefusedByName) {
                        {{"item_embedding.weight", {2, 2}, {1, 2, 3, 4}}, {name, {1}, {0}}});
     const auto file = SafeTensorsFile::Open(temporary / "t.safetensors");
     ASSERT_TRUE(file.ok());
-    EXPECT_FALSE(convert::SasrecLayoutOf(*file).has_value());
+    EXPECT_FALSE(convert::FindSasrecLayout(*file).has_value());
     ExpectRefused(convert::RefuseOtherRecommenders("m", *file), words);
   }
   test::WriteTensors(temporary / "t.safetensors", {{"item_embedding.weight", {1}, {0}}});

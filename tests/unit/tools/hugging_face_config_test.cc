@@ -13,7 +13,7 @@ namespace hf = convert::hugging_face;
 using nlohmann::json;
 using test::Convert;
 using test::Converted;
-using test::CopyOf;
+using test::MakeCopy;
 using test::NamedTensor;
 using test::ReadTensors;
 using test::TemporaryFolder;
@@ -33,7 +33,7 @@ void ExpectChangesRefused(const std::vector<Change>& changes) {
   for (const Change& c : changes) {
     SCOPED_TRACE(std::string(c.golden) + " " + c.changed.dump());
     const TemporaryFolder temporary;
-    const Status status = Convert(CopyOf(c.golden, temporary, c.changed), temporary / "m.wisp");
+    const Status status = Convert(MakeCopy(c.golden, temporary, c.changed), temporary / "m.wisp");
     ExpectRefused(status, c.words);
     EXPECT_NE(status.message().find("/config.json: "), std::string::npos) << status.message();
     EXPECT_FALSE(std::filesystem::exists(temporary / "m.wisp"));
@@ -122,7 +122,7 @@ TEST(HuggingFaceConfig, LengthIsCutAndSaid) {
 void ExpectTensorsRefused(const std::string& golden, const std::function<void(std::vector<NamedTensor>&)>& change,
                           const std::string& words) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf(golden, temporary), path = folder + "/model.safetensors";
+  const std::string folder = MakeCopy(golden, temporary), path = folder + "/model.safetensors";
   std::vector<NamedTensor> tensors = ReadTensors(path);
   change(tensors);
   test::WriteTensors(path, tensors);
@@ -195,7 +195,7 @@ TEST(HuggingFaceTensors, ReasonsToLeaveOutAreChecked) {
 TEST(HuggingFaceFolder, MissingOrForeignFiles_AreNamed) {
   const TemporaryFolder temporary;
   const auto refused = [&](const std::string& golden, const std::string& words, auto change) {
-    const std::string folder = CopyOf(golden, temporary);
+    const std::string folder = MakeCopy(golden, temporary);
     change(folder);
     ExpectRefused(Convert(folder, temporary / "m.wisp"), words);
   };
@@ -235,7 +235,7 @@ TEST(HuggingFaceFolder, MissingOrForeignFiles_AreNamed) {
 // If no file names the token that separates two sentences, all tokens have the first type, and a note says so.
 TEST(HuggingFaceFolder, UnknownSeparatorIsSaid) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf("bert", temporary);
+  const std::string folder = MakeCopy("bert", temporary);
   Converted made;
   ASSERT_TRUE(Convert(folder, temporary / "m.wisp", {}, &made).ok());
   EXPECT_EQ(made.description.architecture.token_types.separator, 3);

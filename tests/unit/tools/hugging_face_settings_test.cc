@@ -11,13 +11,13 @@ namespace hf = convert::hugging_face;
 using nlohmann::json;
 using test::Convert;
 using test::Converted;
-using test::CopyOf;
+using test::MakeCopy;
 using test::ReadAll;
 using test::TemporaryFolder;
 using test::WriteAll;
 using Notes = std::vector<std::string>;
 
-Notes NotesOf(const std::string& folder, const TemporaryFolder& temporary) {
+Notes ReadNotes(const std::string& folder, const TemporaryFolder& temporary) {
   Converted made;
   const Status status = Convert(folder, temporary / "m.wisp", {}, &made);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -34,20 +34,20 @@ TEST(HuggingFaceSettings, KnownSettings_GetNoNote) {
   for (const char* family : {"bert", "bert_classes", "electra", "gpt2", "llama", "llama_tied", "qwen2", "qwen2_window",
                              "mistral", "mistral_window", "roberta", "roberta_classes", "distilbert_classes"}) {
     const TemporaryFolder temporary;
-    EXPECT_EQ(NotesOf(CopyOf(family, temporary), temporary), Notes()) << family;
+    EXPECT_EQ(ReadNotes(MakeCopy(family, temporary), temporary), Notes()) << family;
   }
 }
 
 TEST(HuggingFaceSettings, KeysThatNobodyKnowsAreSaid) {
   for (const char* family : {"bert", "gpt2", "llama", "distilbert"}) {
     const TemporaryFolder temporary;
-    ExpectOneNote(NotesOf(CopyOf(family, temporary, {{"logit_softcap", 30.0}, {"another", nullptr}}), temporary),
+    ExpectOneNote(ReadNotes(MakeCopy(family, temporary, {{"logit_softcap", 30.0}, {"another", nullptr}}), temporary),
                   "/config.json: 'logit_softcap' is '30.0', which is not known here and not followed");
   }
   const TemporaryFolder temporary;
   json rope = json::parse(ReadAll(test::GoldenFolder("llama") + "/config.json"))["rope_parameters"];
   rope["bend"] = 2;
-  ExpectOneNote(NotesOf(CopyOf("llama", temporary, {{"rope_parameters", rope}}), temporary),
+  ExpectOneNote(ReadNotes(MakeCopy("llama", temporary, {{"rope_parameters", rope}}), temporary),
                 "rope_parameters: 'bend' is '2'");
 }
 
@@ -60,7 +60,7 @@ TEST(HuggingFaceSettings, SettingsThatChangeTheModel_AreRefused) {
        "full_attention is an object, supported"}};
   for (const auto& [changed, words] : changes) {
     const TemporaryFolder temporary;
-    const Status status = Convert(CopyOf("llama", temporary, changed), temporary / "m.wisp");
+    const Status status = Convert(MakeCopy("llama", temporary, changed), temporary / "m.wisp");
     ASSERT_FALSE(status.ok()) << words;
     EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
   }
@@ -88,20 +88,20 @@ TEST(HuggingFaceSettings, ClassesAreCountedAndNamed) {
 
 TEST(HuggingFaceSettings, HowTextsAreDrawnIsSaidOnce) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf("llama", temporary, {{"temperature", 1.0}, {"max_length", 20}});
+  const std::string folder = MakeCopy("llama", temporary, {{"temperature", 1.0}, {"max_length", 20}});
   WriteAll(folder + "/generation_config.json",
            json({{"do_sample", true}, {"temperature", 0.6}, {"top_k", 50}, {"eos_token_id", {2, 3}}}).dump());
-  ExpectOneNote(NotesOf(folder, temporary),
+  ExpectOneNote(ReadNotes(folder, temporary),
                 "/generation_config.json: do_sample 'true', temperature '0.6': how texts are");
 }
 
 TEST(HuggingFaceSettings, FilesThatNobodyKnowsAreSaid) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf("llama", temporary);
+  const std::string folder = MakeCopy("llama", temporary);
   WriteAll(folder + "/adapter_config.json", "{}");
   WriteAll(folder + "/trainer_state.json", "{}");
   WriteAll(folder + "/model.safetensors.index.json", "{}");
-  const Notes notes = NotesOf(folder, temporary);
+  const Notes notes = ReadNotes(folder, temporary);
   ASSERT_EQ(notes.size(), 2u);
   EXPECT_NE(notes[0].find("model.safetensors.index.json: it is not read"), std::string::npos) << notes[0];
   EXPECT_NE(notes[1].find("adapter_config.json: this file is not known here, and not read"), std::string::npos);
@@ -109,16 +109,16 @@ TEST(HuggingFaceSettings, FilesThatNobodyKnowsAreSaid) {
 
 TEST(SentenceTransformers, PromptsAndSettingsAreSaid) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf("sentence", temporary), prompts = folder + "/config_sentence_transformers.json";
+  const std::string folder = MakeCopy("sentence", temporary), prompts = folder + "/config_sentence_transformers.json";
   WriteAll(folder + "/sentence_bert_config.json", R"({"do_lower_case": true, "novel": 1})");
-  ExpectOneNote(NotesOf(folder, temporary), "/sentence_bert_config.json: 'novel' is '1', which is not known here");
+  ExpectOneNote(ReadNotes(folder, temporary), "/sentence_bert_config.json: 'novel' is '1', which is not known here");
   EXPECT_TRUE(hf::Folder::Open(folder)->lower_case());
   WriteAll(folder + "/sentence_bert_config.json", "{}");
   WriteAll(prompts, R"({"__version__": {}, "prompts": {"query": "query: ", "document": ""},
       "default_prompt_name": "query", "similarity_fn_name": "cosine"})");
-  ExpectOneNote(NotesOf(folder, temporary), "sentence-transformers puts 'query: ' before every text");
+  ExpectOneNote(ReadNotes(folder, temporary), "sentence-transformers puts 'query: ' before every text");
   WriteAll(prompts, R"({"prompts": {"query": "query: ", "document": ""}, "default_prompt_name": null})");
-  ExpectOneNote(NotesOf(folder, temporary), "its prompts are not kept; put one before a text");
+  ExpectOneNote(ReadNotes(folder, temporary), "its prompts are not kept; put one before a text");
   WriteAll(prompts, R"({"model_type": "SparseEncoder"})");
   EXPECT_FALSE(Convert(folder, temporary / "m.wisp").ok());
   WriteAll(prompts, "{}");
@@ -131,7 +131,7 @@ TEST(SentenceTransformers, PromptsAndSettingsAreSaid) {
 // Older folders have the model and its tokenizer in a folder of their own.
 TEST(SentenceTransformers, ModelMayLieInAFolderOfItsOwn) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf("sentence", temporary), within = folder + "/0_Transformer";
+  const std::string folder = MakeCopy("sentence", temporary), within = folder + "/0_Transformer";
   std::filesystem::create_directory(within);
   for (const char* name : {"config.json", "model.safetensors", "vocab.txt"})
     std::filesystem::rename(folder + "/" + name, within + "/" + name);
@@ -140,7 +140,7 @@ TEST(SentenceTransformers, ModelMayLieInAFolderOfItsOwn) {
   json modules = json::parse(ReadAll(folder + "/modules.json"));
   modules[0]["path"] = "0_Transformer";
   WriteAll(folder + "/modules.json", modules.dump());
-  ExpectOneNote(NotesOf(folder, temporary), "cuts texts of this folder after 16 tokens");
+  ExpectOneNote(ReadNotes(folder, temporary), "cuts texts of this folder after 16 tokens");
   EXPECT_EQ(hf::Folder::Open(folder)->tokenizer_folder(), within);
   Converted made;
   ASSERT_TRUE(Convert(folder, temporary / "m.wisp", {}, &made).ok());

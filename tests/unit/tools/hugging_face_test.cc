@@ -13,9 +13,9 @@ namespace hf = convert::hugging_face;
 using test::Compute;
 using test::Convert;
 using test::Converted;
-using test::CopyOf;
 using test::GoldenFolder;
 using test::LargestDifference;
+using test::MakeCopy;
 using test::NamedTensor;
 using test::ReadTensors;
 using test::TemporaryFolder;
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
 void ExpectFormIsKnown(const std::string& family, const std::function<std::string(const std::string&)>& rename,
                        const std::vector<NamedTensor>& beside) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf(family, temporary), path = folder + "/model.safetensors";
+  const std::string folder = MakeCopy(family, temporary), path = folder + "/model.safetensors";
   std::vector<NamedTensor> tensors = ReadTensors(path);
   for (NamedTensor& t : tensors) t.name = rename(t.name);
   tensors.insert(tensors.end(), beside.begin(), beside.end());
@@ -83,7 +83,7 @@ TEST(HuggingFace, OlderBertIsKnown) {
                      {"cls.predictions.transform.LayerNorm.gamma", {2}, {1, 2}}});
 }
 
-NamedTensor TensorOf(const std::string& family, const std::string& name) {
+NamedTensor GetTensor(const std::string& family, const std::string& name) {
   for (NamedTensor& t : ReadTensors(GoldenFolder(family) + "/model.safetensors")) {
     if (t.name == name) return t;
   }
@@ -109,13 +109,13 @@ TEST(HuggingFace, OlderDecodersAreKnown) {
   const auto without = [](std::string name) {
     return name.starts_with("transformer.") ? name.substr(std::string("transformer.").size()) : name;
   };
-  NamedTensor output = TensorOf("gpt2", "transformer.wte.weight");
+  NamedTensor output = GetTensor("gpt2", "transformer.wte.weight");
   output.name = "lm_head.weight";
   ExpectFormIsKnown("gpt2", without,
                     {{"h.0.attn.bias", {1, 1, 2, 2}, {1, 0, 1, 1}}, {"h.11.attn.masked_bias", {}, {-10000}}, output});
   const auto same = [](std::string name) { return name; };
   ExpectFormIsKnown("llama", same, {Frequencies()});
-  output = TensorOf("llama_tied", "model.embed_tokens.weight");
+  output = GetTensor("llama_tied", "model.embed_tokens.weight");
   output.name = "lm_head.weight";
   ExpectFormIsKnown("llama_tied", same, {output});
   ExpectFormIsKnown("roberta", [](const std::string& name) { return "roberta." + name; },
@@ -129,9 +129,9 @@ TEST(HuggingFace, OutputOfTheFileIsUsedWhereItIsAnother) {
   const TemporaryFolder temporary;
   for (const auto& [family, table] :
        {std::pair{"llama_tied", "model.embed_tokens.weight"}, std::pair{"gpt2", "transformer.wte.weight"}}) {
-    const std::string folder = CopyOf(family, temporary), path = folder + "/model.safetensors";
+    const std::string folder = MakeCopy(family, temporary), path = folder + "/model.safetensors";
     std::vector<NamedTensor> tensors = ReadTensors(path);
-    NamedTensor output = TensorOf(family, table);
+    NamedTensor output = GetTensor(family, table);
     output.name = "lm_head.weight";
     for (float& value : output.values) value *= 2;
     tensors.push_back(output);
@@ -158,7 +158,7 @@ TEST(HuggingFace, XlmRobertaIsRoberta) {
   const TemporaryFolder temporary;
   for (const auto& [family, name] :
        {std::pair{"roberta", "XLMRobertaModel"}, std::pair{"roberta_classes", "XLMRobertaForSequenceClassification"}}) {
-    const std::string folder = CopyOf(family, temporary, {{"model_type", "xlm-roberta"}, {"architectures", {name}}});
+    const std::string folder = MakeCopy(family, temporary, {{"model_type", "xlm-roberta"}, {"architectures", {name}}});
     const Status status = Convert(folder, temporary / "m.wisp");
     ASSERT_TRUE(status.ok()) << status.message();
     ExpectComputesAsTransformers(family, temporary / "m.wisp");
@@ -181,7 +181,7 @@ void WriteShards(const std::string& folder, const std::vector<NamedTensor>& tens
 
 TEST(HuggingFace, ShardsAreReadAsOne) {
   const TemporaryFolder temporary;
-  const std::string folder = CopyOf("qwen2", temporary);
+  const std::string folder = MakeCopy("qwen2", temporary);
   WriteShards(folder, ReadTensors(folder + "/model.safetensors"));
   const Status status = Convert(folder, temporary / "m.wisp");
   ASSERT_TRUE(status.ok()) << status.message();

@@ -46,8 +46,8 @@ inline void WriteAll(const std::string& path, const std::string& text) {
 }
 
 // Copies a golden folder, with other values in its config.json: null removes a key.
-inline std::string CopyOf(const std::string& family, const TemporaryFolder& to,
-                          const nlohmann::json& changed = nlohmann::json::object()) {
+inline std::string MakeCopy(const std::string& family, const TemporaryFolder& to,
+                            const nlohmann::json& changed = nlohmann::json::object()) {
   const std::string folder = to / family;
   std::filesystem::remove_all(folder);
   std::filesystem::copy(GoldenFolder(family), folder, std::filesystem::copy_options::recursive);

@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Goldens, LanguageModel, ::testing::Values("gpt2", "llam
 // Inputs and targets of a record are its own tokens, shifted by one.
 TEST(LanguageRecords, TargetsFollowInputsWithinTheRecord) {
   const data::TextSequences texts{.tokens = {1, 2, 3, 7, 8}, .begin = {0, 3, 5}, .text = {0, 1}};
-  const std::vector<Record> records = RecordsOf(texts);
+  const std::vector<Record> records = ViewRecords(texts);
   ASSERT_EQ(records.size(), 2u);
   const auto copy = [](std::span<const int32_t> ids) { return std::vector<int32_t>(ids.begin(), ids.end()); };
   EXPECT_EQ(copy(records[0].inputs), (std::vector<int32_t>{1, 2}));

@@ -6,14 +6,14 @@
 namespace wisp::tools::padded_test {
 namespace {
 
-TEST(CellsOf, CountsWhatATerminalShows) {
-  EXPECT_EQ(CellsOf(""), 0u);
-  EXPECT_EQ(CellsOf("tea"), 3u);
-  EXPECT_EQ(CellsOf("\xc5\xbburek"), 5u);              // Zurek with a dot above the Z, in one character
-  EXPECT_EQ(CellsOf("cafe\xcc\x81"), 4u);              // the accent is a character of its own
-  EXPECT_EQ(CellsOf("\xe6\x8a\xb9\xe8\x8c\xb6"), 4u);  // two wide ones
-  EXPECT_EQ(CellsOf("\xf0\x9f\x8d\xb5"), 2u);          // a cup
-  EXPECT_EQ(CellsOf("a\xff\xfe"), 3u);                 // not UTF-8
+TEST(CountCells, CountsWhatATerminalShows) {
+  EXPECT_EQ(CountCells(""), 0u);
+  EXPECT_EQ(CountCells("tea"), 3u);
+  EXPECT_EQ(CountCells("\xc5\xbburek"), 5u);              // Zurek with a dot above the Z, in one character
+  EXPECT_EQ(CountCells("cafe\xcc\x81"), 4u);              // the accent is a character of its own
+  EXPECT_EQ(CountCells("\xe6\x8a\xb9\xe8\x8c\xb6"), 4u);  // two wide ones
+  EXPECT_EQ(CountCells("\xf0\x9f\x8d\xb5"), 2u);          // a cup
+  EXPECT_EQ(CountCells("a\xff\xfe"), 3u);                 // not UTF-8
 }
 
 TEST(Padded, FillsUpToTheColumn) {

@@ -21,7 +21,7 @@ using test::ReadBytes;
 using test::TemporaryFolder;
 
 // Returns a file of this header and this many bytes of data: 0, 1, 2, ...
-std::string FileOf(const std::string& header, size_t data_bytes) {
+std::string MakeFile(const std::string& header, size_t data_bytes) {
   const uint64_t length = header.size();
   std::string file(reinterpret_cast<const char*>(&length), 8);
   file += header;
@@ -49,7 +49,7 @@ void ExpectRefused(const std::string& file, const std::string& words, StatusCode
 
 // Headers, each with the expected message.
 void ExpectHeadersRefused(std::initializer_list<std::pair<std::string, const char*>> headers) {
-  for (const auto& [header, words] : headers) ExpectRefused(FileOf(header, 0), words);
+  for (const auto& [header, words] : headers) ExpectRefused(MakeFile(header, 0), words);
 }
 
 const std::string kGood =
@@ -71,11 +71,11 @@ struct OneTensor {
 };
 void ExpectTensorsRefused(std::initializer_list<OneTensor> tensors) {
   for (const OneTensor& t : tensors)
-    ExpectRefused(FileOf(One(t.dtype, t.shape, t.offsets), t.data_bytes), t.words, t.code);
+    ExpectRefused(MakeFile(One(t.dtype, t.shape, t.offsets), t.data_bytes), t.words, t.code);
 }
 
 TEST(SafeTensors, GoodFile_IsReadInTheOrderOfItsData) {
-  const Parsed parsed(FileOf(kGood, 32));
+  const Parsed parsed(MakeFile(kGood, 32));
   ASSERT_TRUE(parsed.result.ok()) << parsed.result.status().message();
   const SafeTensorsFile& f = *parsed.result;
   ASSERT_EQ(f.tensors().size(), 4u);
@@ -92,7 +92,7 @@ TEST(SafeTensors, GoodFile_IsReadInTheOrderOfItsData) {
   EXPECT_EQ(std::memcmp(values, a->bytes.data(), 24), 0);
   EXPECT_EQ(f.Find("e")->num_elements(), 0u);
   EXPECT_EQ(f.Find("s")->num_elements(), 1u);
-  EXPECT_TRUE(Parsed(FileOf("{}", 0)).result.ok());
+  EXPECT_TRUE(Parsed(MakeFile("{}", 0)).result.ok());
 }
 
 TEST(SafeTensors, MovedFile_KeepsItsTensors) {
@@ -111,7 +111,7 @@ TEST(SafeTensors, MovedFile_KeepsItsTensors) {
 TEST(SafeTensors, LengthOfHeader_IsHeldAgainstTheFile) {
   ExpectRefused("", "it has 0 bytes");
   ExpectRefused("1234567", "it has 7 bytes");
-  std::string file = FileOf(kGood, 32);
+  std::string file = MakeFile(kGood, 32);
   const auto with_length = [&](uint64_t length) {
     std::memcpy(file.data(), &length, 8);
     return file;
@@ -177,7 +177,7 @@ TEST(SafeTensors, KeysAndKinds_AreThoseOfTheFormat) {
        {"[1]", "[0]", "'data_offsets' has 1 numbers, allowed are exactly 2", 4},
        {"[1]", "[0,4,4]", "'data_offsets' has more than 2 numbers", 4}});
   const std::string t = R"("t":{"dtype":"F32","shape":[],"data_offsets":[0,4]})";
-  ExpectRefused(FileOf("{" + t + "," + t + "}", 4), "tensor 't' is there twice");
+  ExpectRefused(MakeFile("{" + t + "," + t + "}", 4), "tensor 't' is there twice");
 }
 
 TEST(SafeTensors, Counts_AreBounded) {
@@ -185,9 +185,9 @@ TEST(SafeTensors, Counts_AreBounded) {
   for (size_t i = 0; i <= kMaxTensors; ++i) {
     many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
   }
-  ExpectRefused(FileOf(many + "}", 0), "more than 100000 tensors");
+  ExpectRefused(MakeFile(many + "}", 0), "more than 100000 tensors");
   for (size_t i = 0; i <= kMaxMetadataEntries; ++i) metadata += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"\"";
-  ExpectRefused(FileOf(metadata + "}}", 0), "more than 10000 entries");
+  ExpectRefused(MakeFile(metadata + "}}", 0), "more than 10000 entries");
 }
 
 // Other programs keep masks and positions beside weights. They are accepted on request, and their size is checked.
@@ -195,18 +195,18 @@ TEST(SafeTensors, OtherTypesAreReadWhereAllAreAccepted) {
   const auto parse = [](const std::string& file) {
     return SafeTensorsFile::Parse("f", std::as_bytes(std::span(file)), AcceptedTypes::kAll);
   };
-  const std::string good = FileOf(One("\"I64\"", "[1,2]", "[0,16]"), 16);
+  const std::string good = MakeFile(One("\"I64\"", "[1,2]", "[0,16]"), 16);
   const auto file = parse(good);
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->Find("t")->num_elements(), 2u);
   EXPECT_FALSE(IsWeight(file->Find("t")->type));
-  EXPECT_FALSE(parse(FileOf(One("\"BOOL\"", "[3]", "[0,2]"), 2)).ok());
-  EXPECT_FALSE(parse(FileOf(One("\"I128\"", "[1]", "[0,16]"), 16)).ok());
+  EXPECT_FALSE(parse(MakeFile(One("\"BOOL\"", "[3]", "[0,2]"), 2)).ok());
+  EXPECT_FALSE(parse(MakeFile(One("\"I128\"", "[1]", "[0,16]"), 16)).ok());
   EXPECT_FALSE(SafeTensorsFile::Parse("f", std::as_bytes(std::span(good))).ok());
 }
 
 TEST(SafeTensors, Sizes_AreThoseOfTheData) {
-  EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[1]", "[0,4]"), 4)).result.ok());
+  EXPECT_TRUE(Parsed(MakeFile(One("\"F32\"", "[1]", "[0,4]"), 4)).result.ok());
   for (const char* dtype : {"\"F64\"", "\"I64\"", "\"BOOL\"", "\"f32\"", "\"F8_E4M3\"", "\"\""}) {
     ExpectTensorsRefused({{.shape = "[1]",
                            .offsets = "[0,4]",
@@ -226,7 +226,8 @@ TEST(SafeTensors, Sizes_AreThoseOfTheData) {
        {"[4611686018427387904]", "[0,0]", "more than 2^64 - 1 bytes"},
        {"[4294967297,4294967297]", "[0,4]", "more than 2^64 - 1 bytes", 4},
        {"[18446744073709551615,0]", "[0,4]", "take 0", 4}});
-  EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[18446744073709551615,18446744073709551615,0]", "[0,0]"), 0)).result.ok());
+  EXPECT_TRUE(
+      Parsed(MakeFile(One("\"F32\"", "[18446744073709551615,18446744073709551615,0]", "[0,0]"), 0)).result.ok());
 }
 
 TEST(SafeTensors, Data_AreCoveredExactly) {
@@ -234,22 +235,22 @@ TEST(SafeTensors, Data_AreCoveredExactly) {
     return std::string(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":)") + first +
            R"(},"y":{"dtype":"F32","shape":[1],"data_offsets":)" + second + "}}";
   };
-  EXPECT_TRUE(Parsed(FileOf(two("[4,8]", "[0,4]"), 8)).result.ok());
-  ExpectRefused(FileOf(two("[0,4]", "[4,8]"), 9), "1 bytes of data behind the last tensor");
-  ExpectRefused(FileOf(two("[0,4]", "[8,12]"), 12), "tensor 'y' begins at byte 8 of the data, allowed is 4");
-  ExpectRefused(FileOf(two("[0,4]", "[2,6]"), 6), "tensor 'y' begins at byte 2 of the data, allowed is 4");
-  ExpectRefused(FileOf(two("[0,4]", "[0,4]"), 4), "begins at byte 0 of the data, allowed is 4");
-  ExpectRefused(FileOf(two("[4,8]", "[8,12]"), 12), "tensor 'x' begins at byte 4 of the data, allowed is 0");
-  ExpectRefused(FileOf("{}", 1), "1 bytes of data behind");
+  EXPECT_TRUE(Parsed(MakeFile(two("[4,8]", "[0,4]"), 8)).result.ok());
+  ExpectRefused(MakeFile(two("[0,4]", "[4,8]"), 9), "1 bytes of data behind the last tensor");
+  ExpectRefused(MakeFile(two("[0,4]", "[8,12]"), 12), "tensor 'y' begins at byte 8 of the data, allowed is 4");
+  ExpectRefused(MakeFile(two("[0,4]", "[2,6]"), 6), "tensor 'y' begins at byte 2 of the data, allowed is 4");
+  ExpectRefused(MakeFile(two("[0,4]", "[0,4]"), 4), "begins at byte 0 of the data, allowed is 4");
+  ExpectRefused(MakeFile(two("[4,8]", "[8,12]"), 12), "tensor 'x' begins at byte 4 of the data, allowed is 0");
+  ExpectRefused(MakeFile("{}", 1), "1 bytes of data behind");
   // An empty tensor lies inside another one.
-  ExpectRefused(FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-                       R"("y":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}})",
-                       4),
+  ExpectRefused(MakeFile(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                         R"("y":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}})",
+                         4),
                 "begins at byte 2");
 }
 
 TEST(SafeTensors, Messages_CarryNothingThatATerminalActsOn) {
-  const Parsed parsed(FileOf("{\"\\u001b[2J" + std::string(1000, 'x') + "\":1}", 0));
+  const Parsed parsed(MakeFile("{\"\\u001b[2J" + std::string(1000, 'x') + "\":1}", 0));
   ASSERT_FALSE(parsed.result.ok());
   EXPECT_EQ(parsed.result.status().message().find('\x1b'), std::string::npos);
   EXPECT_LT(parsed.result.status().message().size(), 300u);
@@ -261,7 +262,7 @@ TEST(SafeTensors, NarrowNumbers_AreConvertedExactly) {
   for (uint32_t bits = 0; bits < 65536; ++bits) data += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
   for (const bool half : {true, false}) {
     const std::string header = One(half ? "\"F16\"" : "\"BF16\"", "[65536]", "[0,131072]");
-    std::string file = FileOf(header, 0) + data;
+    std::string file = MakeFile(header, 0) + data;
     const Parsed parsed(file);
     ASSERT_TRUE(parsed.result.ok()) << parsed.result.status().message();
     std::vector<float> values(65536);
@@ -324,7 +325,7 @@ TEST(SafeTensors, RandomDamage_IsRefusedOrSound) {
   constexpr uint32_t kSeed = 20261121;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937 random(kSeed);
-  const std::string good = FileOf(kGood, 32), likely = "\"\"{}[]:,,0123456789-e.\\ \xff\xc3";
+  const std::string good = MakeFile(kGood, 32), likely = "\"\"{}[]:,,0123456789-e.\\ \xff\xc3";
   int sound = 0, refused = 0;
   for (int round = 0; round < 30000; ++round) {
     std::string bad = good;
@@ -378,8 +379,8 @@ UniformArchitecture Small() {
 }
 
 // Writes all tensors of an architecture with weights 1, 2, 3, ...; `change` may damage them first.
-Result<SafeTensorsFile> FileOf(const std::string& path, const Architecture& a, auto&& change) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+Result<SafeTensorsFile> MakeFile(const std::string& path, const Architecture& a, auto&& change) {
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   std::vector<float> weights(FlatSize(parameters));
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i + 1);
   std::vector<TensorToWrite> tensors;
@@ -396,17 +397,17 @@ TEST(TorchNames, EveryParameterComesBack) {
   for (const ReAttention re_attention : {ReAttention::kOff, ReAttention::kOn}) {
     UniformArchitecture a = Small();
     a.re_attention = re_attention;
-    const auto file = FileOf(folder / "f", a, [](auto&, auto&) {});
+    const auto file = MakeFile(folder / "f", a, [](auto&, auto&) {});
     ASSERT_TRUE(file.ok()) << file.status().message();
     EXPECT_NE(file->Find("blocks.0.attention.in_proj_weight"), nullptr);
-    const auto shapes = ArchitectureOfShapes("f", *file);
+    const auto shapes = InferArchitecture("f", *file);
     ASSERT_TRUE(shapes.ok()) << shapes.status().message();
     UniformArchitecture expected = a;
     expected.num_heads = 1;  // no shape tells it
     EXPECT_EQ(*shapes, expected);
     const auto weights = ReadWeights("f", *file, a);
     ASSERT_TRUE(weights.ok()) << weights.status().message();
-    for (const ParameterSpec& p : ParametersOf(a)) {
+    for (const ParameterSpec& p : ListParameters(a)) {
       for (size_t i = 0; i < p.size(); ++i)
         ASSERT_EQ((*weights)[p.offset + i], static_cast<float>(p.offset + i + 1)) << p.name;
     }
@@ -418,9 +419,9 @@ TEST(TorchNames, WrongTensors_AreNamed) {
   const auto refused = [&](const std::string& words, auto&& change) {
     Architecture a = Small();
     a.re_attention = ReAttention::kOn;
-    const auto file = FileOf(folder / "f", a, change);
+    const auto file = MakeFile(folder / "f", a, change);
     ASSERT_TRUE(file.ok()) << file.status().message();
-    const auto shapes = ArchitectureOfShapes("f", *file);
+    const auto shapes = InferArchitecture("f", *file);
     const auto weights = ReadWeights("f", *file, a);
     ASSERT_FALSE(shapes.ok() && weights.ok()) << words;
     const std::string message = !shapes.ok() ? shapes.status().message() : weights.status().message();
@@ -449,9 +450,9 @@ TEST(TorchNames, WrongTensors_AreNamed) {
 TEST(TorchNames, EmptyTensorsOfHugeShapes_AreRefused) {
   const std::string header =
       R"({"item_embedding.weight":{"dtype":"F32","shape":[9223372036854775807,0],"data_offsets":[0,0]}})";
-  const Parsed parsed(FileOf(header, 0));
+  const Parsed parsed(MakeFile(header, 0));
   ASSERT_TRUE(parsed.result.ok());
-  EXPECT_FALSE(ArchitectureOfShapes("f", *parsed.result).ok());
+  EXPECT_FALSE(InferArchitecture("f", *parsed.result).ok());
 }
 
 }  // namespace

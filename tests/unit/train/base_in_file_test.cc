@@ -98,7 +98,7 @@ class BaseInFile : public ::testing::Test {
     const StartBesideBase start = StartBeside(base, a, options, {}, /*seed=*/3);
     TrainingOptions in_file = options;
     in_file.base = start.base;
-    const std::vector<ParameterSpec> parameters = ParametersOf(a);
+    const std::vector<ParameterSpec> parameters = ListParameters(a);
     const size_t first = FirstHeld(parameters, in_file);
     ASSERT_EQ(in_file.base.size(), NumReadable(a, options));
     ASSERT_GT(first, 0u) << "all of it is held";
@@ -150,7 +150,7 @@ TEST_F(BaseInFile, TrainsAsBesideTheSameWeightsInMemory) {
       const ModelFile base = WriteBase(shape, storage);
       ASSERT_EQ(base.storage(), storage);
       for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
-        SCOPED_TRACE(std::to_string(static_cast<int>(storage)) + " " + NameOf(method));
+        SCOPED_TRACE(std::to_string(static_cast<int>(storage)) + " " + GetName(method));
         TrainingOptions o = Options(method);
         const Architecture whole = shape.head.kind == HeadKind::kEmbedding ? WithClasses(shape, 2) : shape;
         ExpectSame(base, Adapted(shape), o);
@@ -174,7 +174,7 @@ TEST_F(BaseInFile, TrainsAsBesideTheSameWeightsInMemoryWithScoresByCosine) {
   for (const WeightStorage storage : kStorages) {
     const ModelFile base = WriteBase(shape, storage);
     for (const Method method : {Method::kOrdinary, Method::kPhantom}) {
-      SCOPED_TRACE(std::to_string(static_cast<int>(storage)) + " " + NameOf(method));
+      SCOPED_TRACE(std::to_string(static_cast<int>(storage)) + " " + GetName(method));
       TrainingOptions o = Options(method);
       ExpectSame(base, Adapted(shape), o);
       o.recompute_blocks = true;
@@ -204,7 +204,7 @@ TEST_F(BaseInFile, GradientsAreThoseOfTheLoss) {
   o.dropout = {};
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 1};
   o.expected_batch = kRecords;
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   const ParameterSpec& up = parameters[RequireParameter(parameters, ParameterRole::kFeedForwardInUp, 0)];
   const size_t i = up.offset - FirstHeld(parameters, o) + 2;
   o.loss = LossWeighting::kPositionMean;  // a step descends the reported loss

@@ -53,7 +53,7 @@ class BatchShapes : public ::testing::Test {
     for (const size_t together : {3, 64}) {
       TrainingOptions several = o;
       several.rows_at_once = together * a.max_length;
-      ASSERT_EQ(GraphOf(a, several).max_records, together);
+      ASSERT_EQ(GraphFor(a, several).max_records, together);
       EXPECT_LE(Distance(Train(a, records, o, together * a.max_length), alone), tolerance)
           << together << " records at once";
       for (size_t i = 0; i < expected.size(); ++i) {

@@ -14,10 +14,10 @@ std::string Changed(std::string_view from, std::string_view to) {
   const size_t at = now.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   now.replace(at, from.size(), to);
-  return WhatDiffers(kThen, now);
+  return ListDifferences(kThen, now);
 }
 
-TEST(WhatDiffers, NamesOptionsAsUsersKnowThem) {
+TEST(ListDifferences, NamesOptionsAsUsersKnowThem) {
   EXPECT_EQ(Changed("threads 2", "threads 1"), "threads (2, here 1)");
   EXPECT_EQ(Changed("steps 8 batch 32 of 60", "steps 9 batch 32 of 61"),
             "steps (8, here 9), number of records (60, here 61)");
@@ -26,12 +26,12 @@ TEST(WhatDiffers, NamesOptionsAsUsersKnowThem) {
             "noise multiplier, which follows from epsilon, delta and steps (1.25, here 1.23457)");
 }
 
-TEST(WhatDiffers, AnotherMethodIsAllThatIsSaid) {
+TEST(ListDifferences, AnotherMethodIsAllThatIsSaid) {
   EXPECT_EQ(Changed("method 1", "method 2"), "another method");
   EXPECT_EQ(Changed("loss 0", "of 3"), "another method");
-  EXPECT_EQ(WhatDiffers(kThen, "dp-fp mode 1"), "another method");
-  EXPECT_EQ(WhatDiffers(kThen, ""), "another method");
-  EXPECT_EQ(WhatDiffers("\xff\xfe 1", "\xff\xfd 2"), "another method");
+  EXPECT_EQ(ListDifferences(kThen, "dp-fp mode 1"), "another method");
+  EXPECT_EQ(ListDifferences(kThen, ""), "another method");
+  EXPECT_EQ(ListDifferences("\xff\xfe 1", "\xff\xfd 2"), "another method");
 }
 
 }  // namespace

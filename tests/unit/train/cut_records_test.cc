@@ -57,7 +57,7 @@ TEST_F(CutRecords, SameBitsWithLessMemory) {
       const bool sums_together = method == Method::kOrdinary && rows_at_once > 0;
       ASSERT_EQ(weights[0].size(), weights[1].size());
       for (size_t i = 0; i < weights[0].size(); ++i)
-        ASSERT_NEAR(weights[0][i], weights[1][i], sums_together ? 1e-6 : 0) << NameOf(method) << " " << i;
+        ASSERT_NEAR(weights[0][i], weights[1][i], sums_together ? 1e-6 : 0) << GetName(method) << " " << i;
       if (rows_at_once == 0) {
         EXPECT_LT(activations[1], activations[0] * 3 / 4);
       }

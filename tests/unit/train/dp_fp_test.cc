@@ -267,7 +267,7 @@ TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   o.expected_batch = o.dp_fp.micro_batches = 1;  // p = 1
   // The head is not 0, because otherwise the first step's gradient would not reach the encoder.
   std::vector<float> start = Start();
-  const auto parameters = ParametersOf(kSmall);
+  const auto parameters = ListParameters(kSmall);
   const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
   for (size_t i = 0; i < head.size(); ++i) start[head.offset + i] = 0.1f * static_cast<float>(i % 7) - 0.3f;
 

@@ -39,7 +39,7 @@ std::vector<Architecture> Architectures() {
 // Memory outside of the plan: layers, names, small vectors, and temporary ones. It does not grow with any size: 25
 // tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++ 12.2,
 // 2026-11-21). A block's objects are there even if it has few tensors.
-size_t Tensors(const Architecture& a) { return ParametersOf(a).size() + 6 * a.blocks.size(); }
+size_t Tensors(const Architecture& a) { return ListParameters(a).size() + 6 * a.blocks.size(); }
 size_t SessionObjects(const Architecture& a) { return Tensors(a) * 1024 + 4096; }
 // The place of a base and the recomputation of blocks take 100 bytes (2026-11-25). 64-bit Arm, whose locks are larger,
 // takes 185 more (2026-11-26). A step's parts take 140 (2026-11-28).
@@ -161,7 +161,7 @@ TEST(Memory, TrainerHoldsWhatIsPlanned) {
 // The largest rank that every matrix allows.
 uint32_t SmallestSide(const Architecture& a) {
   uint32_t side = a.width;
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     if (p.shape == ParameterShape::kMatrix) side = std::min({side, p.rows, p.cols});
   }
   return side;
@@ -307,7 +307,7 @@ class AdaptiveMemory : public MethodsMemory {
     const size_t before = allocated_bytes;
     const auto trainer = *Trainer::Create(a, test::StartWeights(a, {}), ring.records, o);
     ExpectAllocated(planned.total(), allocated_bytes - before,
-                    TrainerObjects(a, o.num_threads) + FlatSize(ParametersOf(a)) * sizeof(float));
+                    TrainerObjects(a, o.num_threads) + FlatSize(ListParameters(a)) * sizeof(float));
     ExpectEqual(planned, trainer->memory());
     size_t records = 0, held = 0;
     for (int step = 0; step < steps; ++step) {

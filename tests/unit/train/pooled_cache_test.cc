@@ -105,7 +105,7 @@ TEST_F(PooledCacheTest, EveryMethodAndClassifierTrainsTheSameBits) {
     const Texts texts(a);
     for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kDpFp}) {
       for (const size_t together : {1, 3}) {
-        SCOPED_TRACE(std::string(NameOf(method)) + ", " + std::to_string(together) + " at once");
+        SCOPED_TRACE(std::string(GetName(method)) + ", " + std::to_string(together) + " at once");
         TrainingOptions o = Options(method);
         o.rows_at_once = together * a.max_length;
         ExpectSame(a, texts, o);
@@ -128,35 +128,35 @@ TEST_F(PooledCacheTest, EachRecordPassesTheBlocksOnce) {
     const auto trainer = *Trainer::Create(a, test::RandomClassifierWeights(a, 5), texts.records, o);
     num_norms = 0;
     for (int step = 0; step < 30; ++step) ASSERT_TRUE(trainer->Step().ok());
-    EXPECT_EQ(num_norms, of_one * static_cast<int>(kRecords)) << NameOf(method);
+    EXPECT_EQ(num_norms, of_one * static_cast<int>(kRecords)) << GetName(method);
   }
 }
 
 TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
   const Architecture a = test::SmallClassifiers()[0];
   const TrainingOptions head = Options(Method::kPhantom);
-  EXPECT_TRUE(PooledCache::IsOf(a, kRecords, head));
+  EXPECT_TRUE(PooledCache::IsUsedFor(a, kRecords, head));
   TrainingOptions o = head;
   o.cache_at_most = kRecords * a.width * sizeof(float);
-  EXPECT_TRUE(PooledCache::IsOf(a, kRecords, o));
+  EXPECT_TRUE(PooledCache::IsUsedFor(a, kRecords, o));
   o.cache_at_most -= 1;
-  EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "no room for the last record's vector";
+  EXPECT_FALSE(PooledCache::IsUsedFor(a, kRecords, o)) << "no room for the last record's vector";
   o = head;
   o.dropout.residual = 0.1f;
-  EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "what is pooled differs in every step";
+  EXPECT_FALSE(PooledCache::IsUsedFor(a, kRecords, o)) << "what is pooled differs in every step";
   for (const TrainedPart part : {TrainedPart::kAll, TrainedPart::kBlocks}) {
     o = head;
     o.trained_part = part;
-    EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "blocks train";
+    EXPECT_FALSE(PooledCache::IsUsedFor(a, kRecords, o)) << "blocks train";
   }
   o = Options(Method::kDpFp);
-  EXPECT_TRUE(PooledCache::IsOf(a, kRecords, o));
+  EXPECT_TRUE(PooledCache::IsUsedFor(a, kRecords, o));
   o.dp_fp.mode = DpFpMode::kClipped;
-  EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "what lies below the head trains";
-  EXPECT_FALSE(PooledCache::IsOf(test::SmallArchitectures()[0], kRecords, Options(Method::kOrdinary)));
+  EXPECT_FALSE(PooledCache::IsUsedFor(a, kRecords, o)) << "what lies below the head trains";
+  EXPECT_FALSE(PooledCache::IsUsedFor(test::SmallArchitectures()[0], kRecords, Options(Method::kOrdinary)));
   Architecture adapted = a;
   adapted.adapter = AdapterSpec{.rank = 2, .alpha = 2};
-  EXPECT_FALSE(PooledCache::IsOf(adapted, kRecords, head));
+  EXPECT_FALSE(PooledCache::IsUsedFor(adapted, kRecords, head));
 }
 
 // After a checkpoint, nothing is reused that was packed or pooled with the weights before it.

@@ -189,18 +189,18 @@ TEST_F(SamplingAndNoise, Schedule_FollowsTheLearningRate) {
   o.num_steps = 100;
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 15.0f, .decay = Decay::kLinear};
   o.privacy.noise_schedule = NoiseSchedule::kLearningRate;
-  const privacy::NoiseOptions noise = NoiseOf(o, 2);
-  EXPECT_EQ(noise.MultiplierOf(0), 2);
+  const privacy::NoiseOptions noise = GetNoise(o, 2);
+  EXPECT_EQ(noise.GetMultiplier(0), 2);
   for (uint64_t step = 0; step < 100; ++step) {
     const double rate = static_cast<double>(LearningRate(o.optimizer, static_cast<double>(step), 100)) / 15;
     const double wanted = 2 * std::min(4.0, 1 / std::sqrt(rate));
-    EXPECT_NEAR(noise.MultiplierOf(step) / wanted, 1, 0.05) << step;
+    EXPECT_NEAR(noise.GetMultiplier(step) / wanted, 1, 0.05) << step;
   }
   EXPECT_LT(noise.levels.size(), 20u);
   // Each step is charged with the noise that it gets: the first and the last of the run.
   const PrivacyPlan plan = *PrivacyPlan::Create(kSmall, o);
-  EXPECT_EQ((*plan.Mechanisms({0, 1}))[0].noise_multiplier(), noise.MultiplierOf(0));
-  EXPECT_EQ((*plan.Mechanisms({99, 1}))[0].noise_multiplier(), noise.MultiplierOf(99));
+  EXPECT_EQ((*plan.Mechanisms({0, 1}))[0].noise_multiplier(), noise.GetMultiplier(0));
+  EXPECT_EQ((*plan.Mechanisms({99, 1}))[0].noise_multiplier(), noise.GetMultiplier(99));
   uint64_t steps = 0;
   const auto mechanisms = *plan.Mechanisms(100);
   for (const auto& mechanism : mechanisms) steps += mechanism.steps();
@@ -236,10 +236,10 @@ TEST_F(SamplingAndNoise, Schedule_LeavesLessNoiseAtEqualCost) {
     EXPECT_LE(epsilon, 2.0);
     EXPECT_GE(epsilon, 1.99);
     double& variance = left[schedule == NoiseSchedule::kLearningRate] = 0;
-    const privacy::NoiseOptions noise = NoiseOf(o, o.privacy.noise_multiplier);
+    const privacy::NoiseOptions noise = GetNoise(o, o.privacy.noise_multiplier);
     for (uint64_t step = 0; step < 60; ++step) {
       const double moved =
-          static_cast<double>(LearningRate(o.optimizer, static_cast<double>(step), 60)) * noise.MultiplierOf(step);
+          static_cast<double>(LearningRate(o.optimizer, static_cast<double>(step), 60)) * noise.GetMultiplier(step);
       variance += moved * moved;
     }
   }
@@ -252,8 +252,8 @@ TEST_F(SamplingAndNoise, GoalsAreMetWithEverySampling) {
     ASSERT_TRUE(FillInNoise(kSmall, goal, {}, o).ok());
     const PrivacyPlan plan = *PrivacyPlan::Create(kSmall, o);
     const double epsilon = *privacy::PldEpsilon(*plan.Mechanisms(8), *privacy::Delta::Create(1e-5));
-    EXPECT_LE(epsilon, 3.0) << NameOf(o.sampling);
-    EXPECT_GE(epsilon, 2.98) << NameOf(o.sampling);
+    EXPECT_LE(epsilon, 3.0) << GetName(o.sampling);
+    EXPECT_GE(epsilon, 2.98) << GetName(o.sampling);
   }
 }
 

@@ -38,7 +38,7 @@ class SparseTraining : public test::RingTraining {
     return *std::move(trainer);
   }
   std::string Refusal(const TrainingOptions& o, const Architecture& a = kSmall) {
-    return Trainer::Check(a, std::vector<float>(FlatSize(ParametersOf(a))), ring_.records, o).message();
+    return Trainer::Check(a, std::vector<float>(FlatSize(ListParameters(a))), ring_.records, o).message();
   }
   std::vector<int32_t> ChangedRows(const Trainer& trainer) const {
     std::vector<int32_t> changed;
@@ -90,8 +90,8 @@ TEST_F(SparseTraining, FestOverAllRowsIsPhantomClipping) {
 TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
   Architecture a = kSmall;
   a.re_attention = ReAttention::kOn;
-  const auto parameters = ParametersOf(a);
-  const ParameterSpec& variances = parameters[test::IndexOf(parameters, test::kItemVariance)];
+  const auto parameters = ListParameters(a);
+  const ParameterSpec& variances = parameters[test::FindIndex(parameters, test::kItemVariance)];
   start_.resize(FlatSize(parameters), 0.0f);
   const std::vector<int32_t> rows = {0, 3, 5, 8, 13, 29};
   const std::vector<float> frequencies(a.num_items, 0.5f);

@@ -229,7 +229,7 @@ TEST_F(StepGuarantee, Checkpoint_ResumesOnlyWithTheLedgerThatPaid) {
   auto first = Make(o, ring_.records);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(first->Step().ok());
   Checkpoint saved = *first->Save();
-  EXPECT_EQ(saved.receipt, *ledger_.ReceiptOf(o.privacy.run));
+  EXPECT_EQ(saved.receipt, *ledger_.MakeReceipt(o.privacy.run));
   saved.receipt.clear();  // then the number of charged steps decides
   auto other = OpenLedger("other");
   o.privacy.ledger = &other;
@@ -288,11 +288,11 @@ TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
   UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;
   a.num_blocks = 2;
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   for (float variance : {10.0f, 1e3f, 1e6f, 1e12f, 3e38f, INFINITY}) {
     std::vector<float> weights = test::StartWeights(a);
     for (const char* name : {test::kItemVariance, test::kParameterVariance}) {
-      const ParameterSpec& p = parameters[test::IndexOf(parameters, name)];
+      const ParameterSpec& p = parameters[test::FindIndex(parameters, name)];
       std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), variance);
     }
     auto trainer = *Trainer::Create(a, weights, ring_.records, Options(kWays[0], 1.0));
@@ -309,9 +309,9 @@ TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
 TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
   UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;
-  const auto parameters = ParametersOf(a);
-  const size_t of_item = parameters[test::IndexOf(parameters, test::kItemVariance)].offset;
-  const size_t of_parameter = parameters[test::IndexOf(parameters, test::kParameterVariance)].offset;
+  const auto parameters = ListParameters(a);
+  const size_t of_item = parameters[test::FindIndex(parameters, test::kItemVariance)].offset;
+  const size_t of_parameter = parameters[test::FindIndex(parameters, test::kParameterVariance)].offset;
   const std::vector<float> frequencies(a.num_items, 0.5f);
   for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
     TrainingOptions o = Options({"rgp", Method::kRgp, 0}, 1.0);
@@ -320,7 +320,7 @@ TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
     auto rgp = Make(o, ring_.records, a);
     ASSERT_TRUE(rgp->Step().ok());
     for (size_t i = 0; i < a.num_items; ++i) EXPECT_EQ(rgp->weights()[of_item + i], 0) << i;
-    for (size_t i = 1; i < test::IndexOf(parameters, test::kItemVariance); ++i) {
+    for (size_t i = 1; i < test::FindIndex(parameters, test::kItemVariance); ++i) {
       const float variance = rgp->weights()[of_parameter + i];
       EXPECT_TRUE(parameters[i].shape != ParameterShape::kVector || variance == 0) << parameters[i].name;
       EXPECT_TRUE(parameters[i].shape != ParameterShape::kMatrix || variance > 0) << parameters[i].name;

@@ -19,7 +19,7 @@ namespace wisp::test {
 // Returns initial weights, always the same.
 inline std::vector<float> StartWeights(const Architecture& a,
                                        const InitialisationOptions& options = {.table_deviation = 0.1f}) {
-  std::vector<float> weights(FlatSize(ParametersOf(a)));
+  std::vector<float> weights(FlatSize(ListParameters(a)));
   auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(a, options, random, weights);
   return weights;

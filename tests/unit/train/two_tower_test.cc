@@ -17,7 +17,7 @@ namespace {
 
 using privacy::Ledger;
 
-constexpr uint32_t kKinds = 6, kOfKind = 10, kItems = kKinds * kOfKind, kFeatures = 9;
+constexpr uint32_t kKinds = 6, kItemsPerKind = 10, kItems = kKinds * kItemsPerKind, kFeatures = 9;
 
 // Item i is of kind i % kKinds, which its features say, up to some noise. After an item comes one of the next kind. The
 // last kUnknown items of the catalogue are in no record.
@@ -79,7 +79,8 @@ class TwoTowerTest : public ::testing::Test {
     return *std::move(trainer);
   }
 
-  // The share of the unknown items that are among the best kOfKind items after a history that asks for their kind.
+  // The share of the unknown items that are among the best kItemsPerKind items after a history that asks for their
+  // kind.
   static double Found(std::span<const float> weights) {
     const auto model = MakeModelView(kTowers, kernels::BestOps(), {.use = GraphUse::kInference});
     const PackedWeights packed(*model, weights.data());
@@ -93,7 +94,7 @@ class TwoTowerTest : public ::testing::Test {
       for (size_t back = 3; back > 0; --back) history.push_back(static_cast<int32_t>((item + kKinds - back) % kKinds));
       model->Score(context, history, scores.data());
       const auto better = std::count_if(scores.begin(), scores.end(), [&](float s) { return s > scores[item]; });
-      found += better < kOfKind ? 1.0 / kUnknown : 0;
+      found += better < kItemsPerKind ? 1.0 / kUnknown : 0;
     }
     return found;
   }
@@ -108,7 +109,7 @@ class TwoTowerTest : public ::testing::Test {
   }
 
   static constexpr size_t kUsers = 400, kLength = 8;
-  const std::vector<ParameterSpec> parameters_ = ParametersOf(kTowers);
+  const std::vector<ParameterSpec> parameters_ = ListParameters(kTowers);
   std::vector<float> start_ = test::StartWeights(kTowers);
   std::vector<int32_t> items_;
   std::vector<Record> records_;

@@ -29,7 +29,7 @@ struct Arguments {
   int cpu = -1;
 };
 
-const char* NameOf(Orientation o) {
+const char* GetName(Orientation o) {
   return o == Orientation::kForward         ? "forward"
          : o == Orientation::kBackwardInput ? "backward-input"
                                             : "backward-weight";
@@ -100,7 +100,7 @@ Json OverPeer(const Measured& peer) { return {{"peer", peer.contender}, {"ratio"
 
 void PrintCell(const Cell& cell) {
   const Shape& s = cell.shape;
-  std::printf("\n%s, %s: rows %zu, n %zu, k %zu; peak %.0f GFLOP/s\n", s.name, NameOf(s.orientation), s.rows, s.n, s.k,
+  std::printf("\n%s, %s: rows %zu, n %zu, k %zu; peak %.0f GFLOP/s\n", s.name, GetName(s.orientation), s.rows, s.n, s.k,
               cell.peak_gflops);
   for (const Measured& m : cell.measured) {
     if (!m.agrees) {
@@ -121,9 +121,14 @@ void WriteCell(const Cell& cell, std::FILE* file) {
   const Measured* best = cell.Best(false);
   const Measured* same = cell.Best(true);
   for (const Measured& m : cell.measured) {
-    Json line = {
-        {"shape", s.name},          {"orientation", NameOf(s.orientation)}, {"rows", s.rows},    {"n", s.n}, {"k", s.k},
-        {"contender", m.contender}, {"implementation", m.implementation},   {"agrees", m.agrees}};
+    Json line = {{"shape", s.name},
+                 {"orientation", GetName(s.orientation)},
+                 {"rows", s.rows},
+                 {"n", s.n},
+                 {"k", s.k},
+                 {"contender", m.contender},
+                 {"implementation", m.implementation},
+                 {"agrees", m.agrees}};
     line["error"] = std::isfinite(m.error) ? Json(m.error) : Json();
     if (m.agrees) {
       line["gflops"] = ToJson(m.gflops);
@@ -169,7 +174,7 @@ void PrintSummary(const std::vector<Cell>& cells, std::FILE* file) {
     const std::string size =
         std::to_string(c.shape.rows) + "x" + std::to_string(c.shape.n) + "x" + std::to_string(c.shape.k);
     std::printf("%-14s %-16s %16s %8.1f %8.1f %7.1f  %-14s %5.2f [%4.2f %4.2f]", c.shape.name,
-                NameOf(c.shape.orientation), size.c_str(), c.measured[0].gflops.median,
+                GetName(c.shape.orientation), size.c_str(), c.measured[0].gflops.median,
                 c.measured[0].percent_of_peak.median, best->gflops.median, best->contender.c_str(),
                 best->ours_over_this.median, best->ours_over_this.low, best->ours_over_this.high);
     if (same != best)
@@ -186,7 +191,7 @@ void PrintSummary(const std::vector<Cell>& cells, std::FILE* file) {
                 same.value, any.cells);
     line[name] = {{"ours_over_best", any.value}, {"ours_over_best_same_work", same.value}, {"cells", any.cells}};
   };
-  for (const Orientation& o : orientations) report(NameOf(o), &o);
+  for (const Orientation& o : orientations) report(GetName(o), &o);
   report("all", nullptr);
   if (file != nullptr) std::fprintf(file, "%s\n", Json{{"geometric_means", line}}.dump().c_str());
 }
@@ -217,7 +222,7 @@ int Run(const Arguments& a) {
   std::vector<Cell> cells;
   bool all_agree = true;
   for (const Shape& shape : Shapes()) {
-    if ((std::string(shape.name) + " " + NameOf(shape.orientation)).find(a.only) == std::string::npos) continue;
+    if ((std::string(shape.name) + " " + GetName(shape.orientation)).find(a.only) == std::string::npos) continue;
     cells.push_back(MeasureCell(shape, a.rounds));
     for (const Measured& m : cells.back().measured) all_agree = all_agree && m.agrees;
     PrintCell(cells.back());

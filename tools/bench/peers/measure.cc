@@ -37,7 +37,7 @@ size_t CallsPerBatch(const std::function<void()>& work) {
   return static_cast<size_t>(std::clamp(kBatchSeconds / std::max(once, 1e-9), 1.0, 10000.0));
 }
 
-Spread SpreadOf(std::vector<double> samples) {
+Spread ComputeSpread(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
   const size_t n = samples.size();
@@ -209,10 +209,10 @@ Cell MeasureCell(const Shape& shape, uint32_t rounds) {
   }
   for (size_t i = 0; i < contenders.size(); ++i) {
     Measured& m = cell.measured[i];
-    m.gflops = SpreadOf(samples[i].gflops);
-    m.percent_of_peak = SpreadOf(samples[i].percent);
-    m.ours_over_this = SpreadOf(samples[i].ratio);
-    m.pack_us = SpreadOf(samples[i].pack_us);
+    m.gflops = ComputeSpread(samples[i].gflops);
+    m.percent_of_peak = ComputeSpread(samples[i].percent);
+    m.ours_over_this = ComputeSpread(samples[i].ratio);
+    m.pack_us = ComputeSpread(samples[i].pack_us);
   }
   return cell;
 }

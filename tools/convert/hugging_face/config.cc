@@ -22,7 +22,7 @@ struct Reading {
 };
 
 // Finds the class by "architectures"; if that is missing, it is the first class of the model type.
-const ModelClass* ClassOf(Fields& fields, const ModelType& type) {
+const ModelClass* MatchClass(Fields& fields, const ModelType& type) {
   const std::string_view model_type = type.name;
   const Json* named = fields.Find("architectures");
   std::string allowed;
@@ -43,7 +43,7 @@ ActivationKind ReadActivation(Fields& fields, const SizeKeys& keys) {
   for (const ActivationName& a : Activations()) {
     if (word == a.name) return a.kind;
   }
-  fields.Refuse(keys.activation, ShownJson(word), "are " + NamesOf(Activations()));
+  fields.Refuse(keys.activation, ShownJson(word), "are " + JoinNames(Activations()));
   return ActivationKind::kGelu;
 }
 
@@ -206,9 +206,9 @@ void ReadGpt2(Reading& r) {
 
 // Returns the base of the rotation, from "rope_theta" in older configs or "rope_parameters" in newer ones.
 float ReadRotaryBase(Reading& r) {
-  constexpr HarmlessKey kOfScalings[] = {{"factor", "of scalings"},
-                                         {"original_max_position_embeddings", "of scalings"},
-                                         {"attention_factor", "of scalings"}};
+  constexpr HarmlessKey kScalingKeys[] = {{"factor", "of scalings"},
+                                          {"original_max_position_embeddings", "of scalings"},
+                                          {"attention_factor", "of scalings"}};
   Fields& f = r.fields;
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* found = f.Find(key);
@@ -226,7 +226,7 @@ float ReadRotaryBase(Reading& r) {
       if (value.is_structured()) inner.Refuse(part, ShownJson(value), "are numbers and words for all blocks alike");
     }
     const double base = inner.Number("rope_theta", 0);
-    SayUnread(inner.name(), *found, inner.read(), kOfScalings, r.out.notes);
+    SayUnread(inner.name(), *found, inner.read(), kScalingKeys, r.out.notes);
     f.Fail(inner.status());
     if (base != 0) return static_cast<float>(base);
   }
@@ -328,10 +328,10 @@ Result<Description> ReadConfig(const std::string& name, std::string_view text, c
   const ModelType* type = FindModelType(type_name);
   if (type == nullptr) {
     return Unsupported(name, ": model_type is ", (type_name.empty() ? "missing" : Shown(type_name)), ", supported are ",
-                       NamesOf(ModelTypes()));
+                       JoinNames(ModelTypes()));
   }
   Description out{.family = &type->family()};
-  const ModelClass* model_class = ClassOf(fields, *type);
+  const ModelClass* model_class = MatchClass(fields, *type);
   WISP_RETURN_IF_ERROR(fields.status());
   out.model_class = model_class->name;
   Reading reading{.fields = fields, .type = *type, .out = out};

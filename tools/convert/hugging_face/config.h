@@ -2,7 +2,7 @@
 // settings of other files, pooling and the separator, in folder.h.
 //
 //   WISP_ASSIGN_OR_RETURN(Description d, ReadConfig("m/config.json", text, {}));
-//   ParametersOf(d.architecture) ...                       // d.family names their tensors
+//   ListParameters(d.architecture) ...                       // d.family names their tensors
 //
 // A key that changes the model's results is read or refused by name. Keys that are known to change nothing stand in
 // config_keys.cc; any other key gets a note.

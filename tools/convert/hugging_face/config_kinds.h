@@ -44,7 +44,7 @@ std::span<const ActivationName> Activations();
 const ModelType* FindModelType(std::string_view name);
 // Returns a text such as "bert, electra, roberta".
 template <class Rows>
-std::string NamesOf(const Rows& rows) {
+std::string JoinNames(const Rows& rows) {
   std::string names;
   for (const auto& row : rows) names += (names.empty() ? "" : ", ") + std::string(row.name);
   return names;

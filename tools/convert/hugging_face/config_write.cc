@@ -75,7 +75,7 @@ void AddWindows(const Family& family, const Architecture& a, OrderedJson& json) 
     json["layer_types"].push_back(b.attention.window > 0 ? "sliding_attention" : "full_attention");
 }
 
-void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& block, OrderedJson& json) {
+void AddFamilyKeys(const Family& family, const Architecture& a, const BlockSpec& block, OrderedJson& json) {
   if (&family == &BertFamily() || &family == &RobertaFamily()) {
     json["type_vocab_size"] = a.token_types.count;
     json["pad_token_id"] = &family == &RobertaFamily() ? 1 : 0;
@@ -173,7 +173,7 @@ Result<std::string> WriteConfig(const std::string& name, const Family& family, c
   const ModelType& type = *FindModelType(model_class->model_type);
   OrderedJson json = {{"architectures", {model_class->name}}, {"model_type", type.name}};
   json.update(Sizes(type, a, a.blocks[0], WrittenAs(family, a.head.kind).first_position));
-  AddOfFamily(family, a, a.blocks[0], json);
+  AddFamilyKeys(family, a, a.blocks[0], json);
   std::vector<std::string> labels = class_names;
   for (uint32_t i = static_cast<uint32_t>(labels.size()); i < a.head.num_classes; ++i)
     labels.push_back("LABEL_" + std::to_string(i));

@@ -57,15 +57,15 @@ TextFiles SentenceFiles(const Architecture& a) {
 
 Result<ExportedTensors> ExportTensors(const std::string& name, const Family& family, const Architecture& a,
                                       std::span<const float> weights) {
-  const std::vector<Row> rows = RowsOf(family, a.head.kind);
+  const std::vector<Row> rows = GetRows(family, a.head.kind);
   const std::string prefix = a.head.kind == HeadKind::kEmbedding ? "" : family.prefixes[0];
   const uint32_t first_position = WrittenAs(family, a.head.kind).first_position;
   ExportedTensors out;
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.role == p.role; });
     if (row == rows.end()) return Unsupported(name, ": ", family.name, " models have no tensor for ", p.name);
     const size_t count = NumNames(*row);
-    const std::vector<uint32_t> parts = PartsOf(p, a, count);
+    const std::vector<uint32_t> parts = SplitRows(p, a, count);
     size_t at = p.offset;
     for (size_t i = 0; i < count; ++i) {
       const size_t size = p.shape == ParameterShape::kVector ? parts[i] : size_t{parts[i]} * p.cols;

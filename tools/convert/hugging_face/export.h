@@ -23,7 +23,7 @@ struct ExportedTensors {
   std::vector<std::vector<float>> made;  // transposed, or with rows put before them
 };
 
-// `weights` is the flat buffer of ParametersOf(architecture). Rows that a family has before its first position are
+// `weights` is the flat buffer of ListParameters(architecture). Rows that a family has before its first position are
 // zeros. Returns kUnsupported if the family has no tensor for a parameter.
 Result<ExportedTensors> ExportTensors(const std::string& name, const Family& family, const Architecture& architecture,
                                       std::span<const float> weights);

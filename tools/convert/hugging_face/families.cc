@@ -167,7 +167,7 @@ const Family& Gpt2Family() { return kGpt2; }
 const Family& LlamaFamily() { return kLlama; }
 const Family& Qwen2Family() { return kQwen2; }
 
-std::vector<Row> RowsOf(const Family& family, HeadKind head) {
+std::vector<Row> GetRows(const Family& family, HeadKind head) {
   std::vector<Row> rows(family.rows.begin(), family.rows.end());
   const std::span<const Row> of_head = family.heads[static_cast<size_t>(head)];
   rows.insert(rows.end(), of_head.begin(), of_head.end());

@@ -59,7 +59,7 @@ const Family& LlamaFamily();  // Mistral too
 const Family& Qwen2Family();
 
 // Returns the rows of a model with that head, in the order of the table.
-std::vector<Row> RowsOf(const Family& family, HeadKind head);
+std::vector<Row> GetRows(const Family& family, HeadKind head);
 
 // `pattern` with the number in place of "{b}".
 std::string NameInBlock(const char* pattern, uint32_t block);

@@ -287,7 +287,7 @@ void UntieOther(const Folder& folder, Description& d) {
   OutputTable& output = d.architecture.head.output_table;
   if (d.architecture.head.kind != HeadKind::kNextItem || output != OutputTable::kTied) return;
   const Result<std::string> prefix = FindPrefix(folder, *d.family);
-  const auto head = folder.tensors().find(RowsOf(*d.family, HeadKind::kNextItem).back().names[0]);
+  const auto head = folder.tensors().find(GetRows(*d.family, HeadKind::kNextItem).back().names[0]);
   if (!prefix.ok() || head == folder.tensors().end()) return;
   const auto table = folder.tensors().find(*prefix + d.family->rows[0].names[0]);
   if (SameNumbers(*table->second.tensor, *head->second.tensor)) return;

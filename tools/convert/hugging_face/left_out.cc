@@ -77,7 +77,7 @@ bool AreFrequencies(const SafeTensor& tensor, const RotarySpec& rotary, uint64_t
   return wrong == tensor.num_elements();
 }
 
-const FoundTensor* TableOf(const Folder& folder, const Description& d) {
+const FoundTensor* BuildTable(const Folder& folder, const Description& d) {
   const Result<std::string> prefix = FindPrefix(folder, *d.family);
   if (!prefix.ok()) return nullptr;
   const auto found = folder.tensors().find(*prefix + d.family->rows[0].names[0]);
@@ -102,7 +102,7 @@ bool Holds(const Folder& folder, const Description& d, LeftOutCheck check, const
     case LeftOutCheck::kFrequencies:
       return AreFrequencies(tensor, d.architecture.blocks[0].attention.rotary, wrong);
     case LeftOutCheck::kTable: {
-      const FoundTensor* table = TableOf(folder, d);
+      const FoundTensor* table = BuildTable(folder, d);
       return table != nullptr && SameNumbers(*table->tensor, tensor);
     }
   }

@@ -25,7 +25,7 @@ Json ReadIfThere(const std::string& path) {
 }
 
 // A token is a text, or an object with its text under "content".
-std::string TextOf(const Json& token) {
+std::string GetText(const Json& token) {
   if (token.is_string()) return token.get<std::string>();
   if (!token.is_object()) return "";
   const auto content = token.find("content");
@@ -38,7 +38,7 @@ std::string SeparatorText(const std::string& folder) {
     if (!json.is_object()) continue;
     const auto found = json.find("sep_token");
     if (found == json.end()) continue;
-    if (std::string text = TextOf(*found); !text.empty()) return text;
+    if (std::string text = GetText(*found); !text.empty()) return text;
   }
   return "[SEP]";
 }
@@ -48,7 +48,7 @@ std::optional<uint32_t> InAddedTokens(const Json& tokenizer, const std::string& 
   const auto added = tokenizer.find("added_tokens");
   if (added == tokenizer.end() || !added->is_array()) return std::nullopt;
   for (const Json& token : *added) {
-    if (TextOf(token) != text || !token.contains("id") || !token["id"].is_number_unsigned()) continue;
+    if (GetText(token) != text || !token.contains("id") || !token["id"].is_number_unsigned()) continue;
     const auto id = token["id"].get<uint64_t>();
     if (id < kMaxItems) return static_cast<uint32_t>(id);
   }

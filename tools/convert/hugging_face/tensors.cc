@@ -33,7 +33,7 @@ Result<Names> PlainNames(const Folder& folder, const std::string& prefix) {
 }
 
 // Returns the shape that a tensor must have to become those rows of the parameter.
-std::vector<uint64_t> ShapeOf(const Match& match, uint32_t rows, uint32_t num_positions) {
+std::vector<uint64_t> MakeShape(const Match& match, uint32_t rows, uint32_t num_positions) {
   const ParameterSpec& p = match.parameter;
   if (p.shape == ParameterShape::kVector) return {rows};
   if (match.how == How::kPositions) return {num_positions, p.cols};
@@ -63,9 +63,9 @@ Result<Match> MatchOne(const Folder& folder, const Description& d, const Names& 
       return InvalidData(folder.path(), ": there is no tensor '", name, "', which config.json asks for");
     match.sources.push_back(found->second);
   }
-  const std::vector<uint32_t> parts = PartsOf(p, d.architecture, match.sources.size());
+  const std::vector<uint32_t> parts = SplitRows(p, d.architecture, match.sources.size());
   for (size_t i = 0; i < match.sources.size(); ++i)
-    WISP_RETURN_IF_ERROR(CheckSource(folder, match.sources[i], ShapeOf(match, parts[i], d.num_positions)));
+    WISP_RETURN_IF_ERROR(CheckSource(folder, match.sources[i], MakeShape(match, parts[i], d.num_positions)));
   return match;
 }
 
@@ -95,7 +95,7 @@ Status CheckFinite(const Folder& folder, const FoundTensor& source, std::span<co
 
 }  // namespace
 
-std::vector<uint32_t> PartsOf(const ParameterSpec& p, const Architecture& a, size_t count) {
+std::vector<uint32_t> SplitRows(const ParameterSpec& p, const Architecture& a, size_t count) {
   if (count == 1) return {p.shape == ParameterShape::kVector ? p.cols : p.rows};
   const BlockSpec& block = a.blocks[p.block];
   if (count == 2) return {block.feed_forward.inner_width, block.feed_forward.inner_width};
@@ -118,10 +118,10 @@ void Transpose(std::span<const float> from, size_t rows, size_t cols, std::span<
 Result<Matching> MatchTensors(const Folder& folder, const Description& d) {
   WISP_ASSIGN_OR_RETURN(const std::string prefix, FindPrefix(folder, *d.family));
   WISP_ASSIGN_OR_RETURN(const Names names, PlainNames(folder, prefix));
-  const std::vector<Row> rows = RowsOf(*d.family, d.architecture.head.kind);
+  const std::vector<Row> rows = GetRows(*d.family, d.architecture.head.kind);
   Matching matching;
   std::set<const SafeTensor*> used;
-  for (const ParameterSpec& p : ParametersOf(d.architecture)) {
+  for (const ParameterSpec& p : ListParameters(d.architecture)) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.role == p.role; });
     if (row == rows.end())
       return Unsupported(folder.path(), ": ", d.family->name, " models have no tensor for ", p.name);
@@ -138,10 +138,10 @@ Result<Matching> MatchTensors(const Folder& folder, const Description& d) {
 }
 
 Result<Weights> ReadWeights(const Folder& folder, const Description& d, const Matching& matching) {
-  Weights weights(FlatSize(ParametersOf(d.architecture)));
+  Weights weights(FlatSize(ListParameters(d.architecture)));
   for (const Match& match : matching.matches) {
     const ParameterSpec& p = match.parameter;
-    const std::vector<uint32_t> parts = PartsOf(p, d.architecture, match.sources.size());
+    const std::vector<uint32_t> parts = SplitRows(p, d.architecture, match.sources.size());
     size_t at = p.offset;
     for (size_t i = 0; i < parts.size(); ++i) {
       const size_t size = p.shape == ParameterShape::kVector ? parts[i] : size_t{parts[i]} * p.cols;

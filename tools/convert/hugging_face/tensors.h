@@ -29,7 +29,7 @@ struct LeftOut {
 };
 
 struct Matching {
-  std::vector<Match> matches;  // in the order of ParametersOf
+  std::vector<Match> matches;  // in the order of ListParameters
   std::vector<LeftOut> left_out;
 };
 
@@ -54,7 +54,7 @@ Result<Weights> ReadWeights(const Folder& folder, const Description& description
 
 // Returns the rows of each of `count` tensors that are stacked to form the parameter; a single tensor has all of its
 // rows.
-std::vector<uint32_t> PartsOf(const ParameterSpec& parameter, const Architecture& architecture, size_t count);
+std::vector<uint32_t> SplitRows(const ParameterSpec& parameter, const Architecture& architecture, size_t count);
 
 // Sets `to` [cols, rows] to the transpose of `from` [rows, cols].
 void Transpose(std::span<const float> from, size_t rows, size_t cols, std::span<float> to);

@@ -103,8 +103,8 @@ class ClippingBench {
 
  private:
   size_t threads() { return pair_->ordinary().workers().size(); }
-  size_t RecordsOfAThread() { return RoundedUp(a_.batch, threads()); }  // in a step
-  size_t GramsOfASample() { return RoundedUp(std::min(kGramsPerThread, RecordsOfAThread()), a_.repeats); }
+  size_t RecordsPerThread() { return RoundedUp(a_.batch, threads()); }  // in a step
+  size_t GramsPerSample() { return RoundedUp(std::min(kGramsPerThread, RecordsPerThread()), a_.repeats); }
 
   Status Measure() {
     WISP_ASSIGN_OR_RETURN(pair_, StepPair::Create(a_));
@@ -117,17 +117,17 @@ class ClippingBench {
       WISP_RETURN_IF_ERROR(pair_->Sample());
       const double seconds = Seconds([&] {
         pair_->ordinary().workers().Run([&](size_t w) {
-          for (size_t r = 0; r < GramsOfASample(); ++r) kept[w] += grams[w]->SquaredNorm();
+          for (size_t r = 0; r < GramsPerSample(); ++r) kept[w] += grams[w]->SquaredNorm();
         });
       });
-      extra_.push_back(seconds * static_cast<double>(RecordsOfAThread()) / static_cast<double>(GramsOfASample()));
+      extra_.push_back(seconds * static_cast<double>(RecordsPerThread()) / static_cast<double>(GramsPerSample()));
       ghost_.push_back(pair_->private_seconds().back() + extra_.back());
     }
     return OkStatus();
   }
 
   Json Step(const std::vector<double>& seconds, double bytes) const {
-    const Spread s = SpreadOf(seconds);
+    const Spread s = ComputeSpread(seconds);
     return {{"batch", a_.batch},
             {"items", a_.items},
             {"positions", a_.length},
@@ -147,7 +147,7 @@ class ClippingBench {
   MethodFigures Phantom() {
     MethodFigures m{"phantom",
                     Step(pair_->private_seconds(), static_cast<double>(pair_->with_privacy().planned_bytes()))};
-    m.figures["step_over_ordinary"] = SpreadOf(pair_->ratios()).median;
+    m.figures["step_over_ordinary"] = ComputeSpread(pair_->ratios()).median;
     return m;
   }
 
@@ -157,15 +157,15 @@ class ClippingBench {
     std::vector<double> ratios;
     for (size_t i = 0; i < ghost_.size(); ++i) ratios.push_back(ghost_[i] / pair_->ordinary_seconds()[i]);
     Json& j = m.figures;
-    j["step_over_ordinary"] = SpreadOf(ratios).median;
+    j["step_over_ordinary"] = ComputeSpread(ratios).median;
     j["memory_bytes"] = planned + gram * a_.batch;
     j["memory_bytes_one_record_per_thread"] = planned + gram * static_cast<double>(threads());
     j["gram_bytes_of_batch_computed_not_held"] = gram * a_.batch;
     j["gram_bytes_one_record_per_thread"] = gram * static_cast<double>(threads());
-    j["gram_seconds_of_a_step"] = SpreadOf(extra_).median;
+    j["gram_seconds_of_a_step"] = ComputeSpread(extra_).median;
     j["gram_records_of_a_step"] = a_.batch;
-    j["gram_records_measured"] = GramsOfASample() * a_.repeats * threads();
-    j["gram_sample_multiplied_by"] = static_cast<double>(RecordsOfAThread()) / static_cast<double>(GramsOfASample());
+    j["gram_records_measured"] = GramsPerSample() * a_.repeats * threads();
+    j["gram_sample_multiplied_by"] = static_cast<double>(RecordsPerThread()) / static_cast<double>(GramsPerSample());
     return m;
   }
 

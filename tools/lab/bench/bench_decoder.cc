@@ -21,15 +21,15 @@ constexpr double kScoreTolerance = 1e-4;  // relative to the largest score
 constexpr double kPanelTolerance = 0.02;  // wide, because activations are rounded to 8 bits row by row
 
 // Returns the bytes of weights that one token reads: all but the tables that are only looked up.
-size_t BytesOfToken(const ModelFile& file) {
+size_t CountTokenBytes(const ModelFile& file) {
   const Architecture& a = file.architecture();
-  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const std::vector<ParameterSpec> parameters = ListParameters(a);
   const bool tied = a.head.output_table == OutputTable::kTied;
   size_t bytes = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ParameterRole role = parameters[i].role;
     const bool looked_up = role == ParameterRole::kPositionTable || (role == ParameterRole::kItemTable && !tied);
-    if (!looked_up) bytes += BytesOf(parameters[i], file.tensors()[i]).size();
+    if (!looked_up) bytes += GetBytes(parameters[i], file.tensors()[i]).size();
   }
   return bytes;
 }
@@ -72,12 +72,12 @@ class DecoderBench {
   }
 
   Json Report(double read_gb_per_s) const {
-    const size_t bytes = BytesOfToken(session_->file());
-    const Spread token = SpreadOf(token_ms_);
+    const size_t bytes = CountTokenBytes(session_->file());
+    const Spread token = ComputeSpread(token_ms_);
     const double gb_per_s = static_cast<double>(bytes) / token.median / 1e6;
     return {{"threads", session_->num_threads()},
             {"prompt_tokens", tokens_.size() - kTokensInTurn},
-            {"prompt_ms", ToJson(SpreadOf(prompt_ms_))},
+            {"prompt_ms", ToJson(ComputeSpread(prompt_ms_))},
             {"token_ms", ToJson(token)},
             {"weight_bytes_of_token", bytes},
             {"weights_gb_per_s", gb_per_s},

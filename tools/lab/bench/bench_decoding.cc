@@ -22,7 +22,7 @@ constexpr double kOutside = -1;  // stands for a probability where the next item
 Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile& model,
                  const std::vector<std::string>& public_datasets) {
   if (!base.provenance().empty()) {
-    const DecodingNeed need = NeedOf(base, {.public_datasets = public_datasets});
+    const DecodingNeed need = FindNeed(base, {.public_datasets = public_datasets});
     if (need.kind != DecodingNeed::Kind::kFree) {
       return PrivacyRefused(path, ": the base model must be public: ", need.reason);
     }
@@ -41,7 +41,7 @@ struct Law {
   Json figures = Json::object();
 };
 
-Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
+Result<Law> MakeLaw(const DecodeCell& c, uint64_t num_items) {
   Law law{.item = {.mode = c.mode, .temperature = c.temperature}, .base_top = c.base_top, .of_base = c.of_base};
   if (c.base_top > num_items)
     return InvalidArgument("the support base:", c.base_top, " is larger than the catalogue of ", num_items);
@@ -55,7 +55,7 @@ Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
                           anchored ? privacy::PureBoundedRange(request) : privacy::PureResponse(request, uniform));
     lambda = m.lambda();
     range = m.range();
-    epsilon = m.PureEpsilonOfStep() * static_cast<double>(c.draws);
+    epsilon = m.PureEpsilonPerStep() * static_cast<double>(c.draws);
   } else {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(c.epsilon, c.delta));
     const privacy::SampleRequest request{.target = target, .samples = c.draws};
@@ -192,7 +192,7 @@ Status CheckSize(const DecodingData& d, const data::Sequences& sequences) {
 Result<DecodingFiles> CheckDecodingFiles(const DecodingData& d) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(d.model));
   if (!model.provenance().empty() &&
-      NeedOf(model, {.public_datasets = d.public_datasets}).kind == DecodingNeed::Kind::kFree) {
+      FindNeed(model, {.public_datasets = d.public_datasets}).kind == DecodingNeed::Kind::kFree) {
     return InvalidArgument(d.model,
                            ": draws from it are free, as it carries a guarantee or its data is declared public; these "
                            "cells want a model that "
@@ -210,7 +210,7 @@ Result<std::vector<Json>> MeasureDecoding(const DecodingData& d, const std::vect
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(d.model));
   std::vector<Law> laws;
   for (const DecodeCell& cell : cells) {
-    WISP_ASSIGN_OR_RETURN(Law law, LawOf(cell, model.num_items()));
+    WISP_ASSIGN_OR_RETURN(Law law, MakeLaw(cell, model.num_items()));
     laws.push_back(std::move(law));
   }
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(d.data, {}, &model));

@@ -44,7 +44,8 @@ class Encoder {
   static Result<std::unique_ptr<Encoder>> Create(const Architecture& architecture, const std::vector<float>& weights,
                                                  const ClassifierOptions& options) {
     std::vector<StoredTensor> tensors;
-    for (const ParameterSpec& p : ParametersOf(architecture)) tensors.push_back({.floats = weights.data() + p.offset});
+    for (const ParameterSpec& p : ListParameters(architecture))
+      tensors.push_back({.floats = weights.data() + p.offset});
     WISP_ASSIGN_OR_RETURN(auto session, ClassifierSession::Create(architecture, tensors, options));
     return std::unique_ptr<Encoder>(new Encoder(std::move(tensors), std::move(session)));
   }
@@ -135,12 +136,12 @@ struct Contender {
     at_best.push_back(alone->ms.back() / parts.Milliseconds([&] { (void)in_turn->Milliseconds(tokens); }));
   }
   void Report(Json& j) const {
-    j[std::string("ms") + suffix] = ToJson(SpreadOf(ms));
+    j[std::string("ms") + suffix] = ToJson(ComputeSpread(ms));
     j[std::string("planned_bytes") + suffix] = encoder->bytes();
     if (alone == nullptr) return;
     j["threads"] = encoder->threads();
-    j[std::string("over_one_thread") + suffix] = ToJson(SpreadOf(over_one));
-    j[std::string("over_one_thread_on_cores_of_their_own") + suffix] = ToJson(SpreadOf(at_best));
+    j[std::string("over_one_thread") + suffix] = ToJson(ComputeSpread(over_one));
+    j[std::string("over_one_thread_on_cores_of_their_own") + suffix] = ToJson(ComputeSpread(at_best));
   }
 
   const char* suffix = "";
@@ -155,7 +156,7 @@ struct Contender {
 Status WriteTensors(const std::string& path, const Architecture& c, const std::vector<float>& weights,
                     std::span<const int32_t> tokens, std::span<const float> represented) {
   std::vector<convert::TensorToWrite> tensors;
-  for (const ParameterSpec& p : ParametersOf(c)) {
+  for (const ParameterSpec& p : ListParameters(c)) {
     const std::vector<uint64_t> shape =
         p.shape == ParameterShape::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
     tensors.push_back({p.name, shape, {weights.data() + p.offset, p.size()}});
@@ -219,7 +220,7 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
     return InvalidArgument("--length is ", a.length, ", allowed are 1 to ", kMostTokens, " for the encoder");
   const Architecture shape = Shape(a.items, num_tokens);
   WISP_RETURN_IF_ERROR(Validate(shape));
-  std::vector<float> weights(FlatSize(ParametersOf(shape)));
+  std::vector<float> weights(FlatSize(ListParameters(shape)));
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(shape, {}, random, weights);
   std::vector<int32_t> tokens(num_tokens);
@@ -248,7 +249,7 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
     if (on_processor) percents.push_back(100 * flops / (1e6 * contenders[0]->ms.back()) / peak);
   }
   Json j = {{"tokens", num_tokens}, {"threads", 1}, {"gflops", flops / 1e9}};
-  if (on_processor) j["percent_of_peak"] = ToJson(SpreadOf(percents));
+  if (on_processor) j["percent_of_peak"] = ToJson(ComputeSpread(percents));
   for (const auto& c : contenders) c->Report(c->alone == nullptr ? j : j["several_threads"]);
   result["encoder"] = j;
   return OkStatus();

@@ -74,14 +74,14 @@ Json Measure(const OpCase& c, double memory_gb_per_s, double& best_peak, uint32_
     percents.push_back(100 * std::max(least_arithmetic, least_memory) / seconds);
     roof = least_arithmetic >= least_memory ? "arithmetic" : "memory";
   }
-  const double median = SpreadOf(us).median;
+  const double median = ComputeSpread(us).median;
   return {{"op", c.op},
           {"shape", c.shape},
-          {"us", ToJson(SpreadOf(us))},
+          {"us", ToJson(ComputeSpread(us))},
           {"gflops", c.operations / median / 1e3},
           {"gb_per_s", c.bytes / median / 1e3},
           {"roof", roof},
-          {"percent_of_roofline", ToJson(SpreadOf(percents))}};
+          {"percent_of_roofline", ToJson(ComputeSpread(percents))}};
 }
 
 }  // namespace

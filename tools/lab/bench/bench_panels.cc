@@ -50,12 +50,13 @@ class PanelsBench {
       ratios.push_back(Seconds([&] { MultiplyPanels(); }) / seconds.back());
     }
     WISP_RETURN_IF_ERROR(CheckNear("a product with panels", y_[1], y_[0], /*tolerance=*/0));
-    return Json{{"ops", ops_.name},
-                {"rows", rows_},
-                {"n", n_},
-                {"k", k_},
-                {"gflops_packed", 2e-9 * static_cast<double>(rows_ * n_ * k_ * copies_) / SpreadOf(seconds).median},
-                {"panels_over_packed", ToJson(SpreadOf(ratios))}};
+    return Json{
+        {"ops", ops_.name},
+        {"rows", rows_},
+        {"n", n_},
+        {"k", k_},
+        {"gflops_packed", 2e-9 * static_cast<double>(rows_ * n_ * k_ * copies_) / ComputeSpread(seconds).median},
+        {"panels_over_packed", ToJson(ComputeSpread(ratios))}};
   }
 
  private:

@@ -44,7 +44,7 @@ BenchSubject OwnSubject(const BenchArguments& a) {
   return s;
 }
 
-Result<BenchSubject> BenchSubjectOf(const BenchArguments& a) {
+Result<BenchSubject> MakeBenchSubject(const BenchArguments& a) {
   BenchSubject s = OwnSubject(a);
   if (!a.recipe.empty()) {
     WISP_ASSIGN_OR_RETURN(const RunSpec recipe, ReadRecipe(a.recipe));
@@ -62,7 +62,7 @@ Result<BenchSubject> BenchSubjectOf(const BenchArguments& a) {
 
 BenchProblem::BenchProblem(const BenchSubject& s) : architecture(s.architecture) {
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
-  weights.resize(FlatSize(ParametersOf(architecture)));
+  weights.resize(FlatSize(ListParameters(architecture)));
   InitialiseWeights(architecture, s.initialisation, random, weights);
   items.resize(size_t{s.batch} * (s.length + 1));
   for (int32_t& item : items) item = static_cast<int32_t>(random.UniformBelow(architecture.num_items));
@@ -73,7 +73,7 @@ BenchProblem::BenchProblem(const BenchSubject& s) : architecture(s.architecture)
 }
 
 Result<std::unique_ptr<StepPair>> StepPair::Create(const BenchArguments& a) {
-  WISP_ASSIGN_OR_RETURN(const BenchSubject subject, BenchSubjectOf(a));
+  WISP_ASSIGN_OR_RETURN(const BenchSubject subject, MakeBenchSubject(a));
   WISP_ASSIGN_OR_RETURN(OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   WISP_ASSIGN_OR_RETURN(

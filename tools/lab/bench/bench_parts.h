@@ -29,7 +29,7 @@ struct Spread {
   double low, median, high;  // quartiles
 };
 
-inline Spread SpreadOf(std::vector<double> samples) {
+inline Spread ComputeSpread(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const size_t n = samples.size();
   return {samples[n / 4], samples[n / 2], samples[n * 3 / 4]};
@@ -48,7 +48,7 @@ struct BenchSubject {
   TrainingOptions training;
   uint32_t batch = 0, length = 0;
 };
-Result<BenchSubject> BenchSubjectOf(const BenchArguments& arguments);
+Result<BenchSubject> MakeBenchSubject(const BenchArguments& arguments);
 BenchSubject OwnSubject(const BenchArguments& arguments);
 
 // A subject's weights, and random records of full length.

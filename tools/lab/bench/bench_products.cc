@@ -19,9 +19,9 @@ struct ProductShape {
 };
 
 // Returns n and k of each distinct weight matrix of a block and of a tile of the head.
-std::set<std::pair<size_t, size_t>> WeightsOf(const Architecture& a) {
+std::set<std::pair<size_t, size_t>> ComputeWeights(const Architecture& a) {
   std::set<std::pair<size_t, size_t>> found = {{std::min<size_t>(kHeadTile, a.num_items), a.width}};
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     if (p.shape == ParameterShape::kMatrix && p.block < a.blocks.size()) found.insert({p.rows, p.cols});
   }
   return found;
@@ -130,8 +130,8 @@ class ProductsBench {
                     {"n", s_.n},
                     {"k", s_.k},
                     {"records", s_.records},
-                    {"us", ToJson(SpreadOf(us))},
-                    {"gflops", s_.operations() / SpreadOf(us).median / 1e3}});
+                    {"us", ToJson(ComputeSpread(us))},
+                    {"gflops", s_.operations() / ComputeSpread(us).median / 1e3}});
   }
 
   const kernels::Device& device_;
@@ -144,14 +144,14 @@ class ProductsBench {
 }  // namespace
 
 Status BenchProducts(const BenchArguments& a, Json& result) {
-  WISP_ASSIGN_OR_RETURN(BenchSubject subject, BenchSubjectOf(a));
+  WISP_ASSIGN_OR_RETURN(BenchSubject subject, MakeBenchSubject(a));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   // All records pass at once.
   subject.training.expected_batch = subject.batch;
   subject.training.device = device.device;
-  const size_t records = device.is_processor() ? 1 : GraphOf(subject.architecture, subject.training).max_records;
+  const size_t records = device.is_processor() ? 1 : GraphFor(subject.architecture, subject.training).max_records;
   result["device"] = device.description;
-  for (const auto& [n, k] : WeightsOf(subject.architecture)) {
+  for (const auto& [n, k] : ComputeWeights(subject.architecture)) {
     const ProductShape shape = {.rows = records * subject.length, .n = n, .k = k, .records = records};
     ProductsBench(device.device, shape, a.repeats).Run(result["products"]);
     if (device.is_processor()) continue;

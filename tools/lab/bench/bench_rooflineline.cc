@@ -34,7 +34,7 @@ double CopyBandwidth(const kernels::Device& device) {
     copy();
     std::vector<double> seconds(5);
     for (double& s : seconds) s = Seconds(copy);
-    const double median = SpreadOf(seconds).median;
+    const double median = ComputeSpread(seconds).median;
     if (median >= kSure || n >= kLargest) return 8 * static_cast<double>(n) / median;
   }
 }
@@ -165,7 +165,7 @@ class RooflineBench {
     Json j = {{"op", op.op}, {"calls", op.calls}, {"bytes", op.cost.bytes}, {"operations", op.cost.operations}};
     for (size_t r = 0; r < rooflines_.size(); ++r) j["roofline_ms"][rooflines_[r].name] = 1e3 * op.roofline_seconds[r];
     if (!measures()) return j;
-    const Spread spread = SpreadOf(seconds);
+    const Spread spread = ComputeSpread(seconds);
     j["measured_ms"] = {{"median", 1e3 * spread.median}, {"quartiles", {1e3 * spread.low, 1e3 * spread.high}}};
     j["time_over_roofline"] = spread.median / op.roofline_seconds.back();
     return j;
@@ -204,7 +204,7 @@ void PrintPart(const char* title, const Json& part, const Json& devices) {
 }  // namespace
 
 Status BenchRoofline(const BenchArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(BenchSubject subject, BenchSubjectOf(a));
+  WISP_ASSIGN_OR_RETURN(BenchSubject subject, MakeBenchSubject(a));
   WISP_ASSIGN_OR_RETURN(const Json j, RooflineBench(a, std::move(subject)).Run());
   if (format == OutputFormat::kJson) {
     PrintJson(j, kOneLine);

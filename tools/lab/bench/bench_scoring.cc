@@ -81,7 +81,7 @@ class ScoringBench {
       j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;
     }
     WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatScoreTolerance));
-    WISP_RETURN_IF_ERROR(BesideThePeak(j));
+    WISP_RETURN_IF_ERROR(BenchPeakShare(j));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
     if (kernels::Int8Ops() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto int8, Session::Open(path_, Backend::kInt8));
@@ -122,11 +122,11 @@ class ScoringBench {
     WISP_ASSIGN_OR_RETURN(const auto samples, Samples(repeats() * 5, [&] {
                             return session.Recommend(histories_->Next(), {.count = 10}).status();
                           }));
-    return ToJson(SpreadOf(samples));
+    return ToJson(ComputeSpread(samples));
   }
 
   // Times a whole history, and the share of the peak of multiply-adds that was measured just before.
-  Status BesideThePeak(Json& j) {
+  Status BenchPeakShare(Json& j) {
     const double flops = Flops(session_->architecture(), a_.length);
     std::vector<double> ms, percents;
     for (size_t i = 0; i < repeats() * 5; ++i) {
@@ -137,9 +137,9 @@ class ScoringBench {
       WISP_RETURN_IF_ERROR(status);
       percents.push_back(100 * flops / (1e6 * ms.back()) / peak);
     }
-    j["top_10_ms"] = ToJson(SpreadOf(ms));
+    j["top_10_ms"] = ToJson(ComputeSpread(ms));
     j["mflops"] = flops / 1e6;
-    j["percent_of_peak"] = ToJson(SpreadOf(percents));
+    j["percent_of_peak"] = ToJson(ComputeSpread(percents));
     return OkStatus();
   }
 
@@ -147,7 +147,7 @@ class ScoringBench {
   Status SeveralThreads(size_t threads, Json& j) {
     j["threads"] = threads;
     for (const Backend backend : {Backend::kSimd, Backend::kInt8}) {
-      if (!OpsOf(backend).ok()) continue;
+      if (!GetOps(backend).ok()) continue;
       WISP_ASSIGN_OR_RETURN(const auto alone, Session::Open(path_, backend));
       WISP_ASSIGN_OR_RETURN(const auto shared, Session::Open(path_, {.backend = backend, .num_threads = threads}));
       std::vector<double> ms, over_one;
@@ -166,8 +166,8 @@ class ScoringBench {
         over_one.push_back(one / several);
       }
       const std::string suffix = backend == Backend::kInt8 ? "_int8" : "";
-      j["top_10_ms" + suffix] = ToJson(SpreadOf(ms));
-      j["over_one_thread" + suffix] = ToJson(SpreadOf(over_one));
+      j["top_10_ms" + suffix] = ToJson(ComputeSpread(ms));
+      j["over_one_thread" + suffix] = ToJson(ComputeSpread(over_one));
     }
     return OkStatus();
   }
@@ -183,7 +183,7 @@ class ScoringBench {
       samples.push_back(1e3 * Seconds([&] { status = session.Recommend(history, {.count = 10}).status(); }));
       WISP_RETURN_IF_ERROR(status);
     }
-    return ToJson(SpreadOf(samples));
+    return ToJson(ComputeSpread(samples));
   }
 
   // Times the same weights with float16 tables. It does nothing if they are float16 already or do not fit into float16.
@@ -210,7 +210,7 @@ class ScoringBench {
                             WISP_ASSIGN_OR_RETURN(const auto opened, Session::Open(path_));
                             return opened->Recommend(histories_->Next(), {.count = 10}).status();
                           }));
-    return ToJson(SpreadOf(samples));
+    return ToJson(ComputeSpread(samples));
   }
 
   // Times batches of 1, 8 and 32 histories, in turns with as many one by one on one thread. Reports histories per
@@ -242,8 +242,8 @@ class ScoringBench {
         rates.push_back(static_cast<double>(size) / together);
         ratios.push_back(alone / together);
       }
-      result[std::to_string(size)] = {{"histories_per_s", ToJson(SpreadOf(rates))},
-                                      {"over_one_by_one", ToJson(SpreadOf(ratios))}};
+      result[std::to_string(size)] = {{"histories_per_s", ToJson(ComputeSpread(rates))},
+                                      {"over_one_by_one", ToJson(ComputeSpread(ratios))}};
     }
     return OkStatus();
   }
@@ -290,9 +290,9 @@ class ScoringBench {
       WISP_RETURN_IF_ERROR(status);
       ratios.push_back(sampled.back() / best.back());
     }
-    return Json{{"top_10_ms", ToJson(SpreadOf(best))},
-                {"sampled_10_ms", ToJson(SpreadOf(sampled))},
-                {"sampled_over_top_10", ToJson(SpreadOf(ratios))}};
+    return Json{{"top_10_ms", ToJson(ComputeSpread(best))},
+                {"sampled_10_ms", ToJson(ComputeSpread(sampled))},
+                {"sampled_over_top_10", ToJson(ComputeSpread(ratios))}};
   }
 
   // On a device the command line decides, because somebody without a GPU waits for its emulator.

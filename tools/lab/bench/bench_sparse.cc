@@ -28,7 +28,7 @@ struct SparseProblem {
                                        .inner_width = 64,
                                        .embedding_scale = 8};
     auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
-    weights.assign(FlatSize(ParametersOf(architecture)), 0.01f);
+    weights.assign(FlatSize(ListParameters(architecture)), 0.01f);
     items.resize(size_t{kRecords} * (kLength + 1));
     // Popularity falls like 1 / rank: the item of rank r is sampled with probability about 1 / (r log M).
     for (int32_t& item : items)
@@ -93,7 +93,7 @@ Result<SparseSeconds> TimeBoth(const BenchArguments& a, uint32_t num_items) {
 }
 
 Json StepFigures(const BenchArguments& a, const std::vector<double>& seconds) {
-  const Spread s = SpreadOf(seconds);
+  const Spread s = ComputeSpread(seconds);
   return {{"batch", a.batch},
           {"items", a.items},
           {"positions", kLength},
@@ -113,7 +113,7 @@ Result<std::vector<MethodFigures>> MeasureSparse(const BenchArguments& a) {
   WISP_ASSIGN_OR_RETURN(const SparseSeconds seconds, std::move(measured));
   std::vector<MethodFigures> all = {{"adafest", StepFigures(a, seconds.sparse)},
                                     {"dense", StepFigures(a, seconds.dense)}};
-  all[0].figures["dense_over_adafest"] = SpreadOf(seconds.dense).median / SpreadOf(seconds.sparse).median;
+  all[0].figures["dense_over_adafest"] = ComputeSpread(seconds.dense).median / ComputeSpread(seconds.sparse).median;
   for (MethodFigures& m : all) m.figures["measured_seconds"] = total;
   return all;
 }
@@ -122,7 +122,7 @@ Status BenchSparse(const BenchArguments& a, Json& result) {
   Json rows = Json::object();
   for (uint32_t num_items : {100'000u, 1'000'000u, 10'000'000u}) {
     WISP_ASSIGN_OR_RETURN(const SparseSeconds seconds, TimeBoth(a, num_items));
-    const Spread sparse = SpreadOf(seconds.sparse), dense = SpreadOf(seconds.dense);
+    const Spread sparse = ComputeSpread(seconds.sparse), dense = ComputeSpread(seconds.dense);
     rows[std::to_string(num_items)] = {{"adafest_step_seconds", ToJson(sparse)},
                                        {"dense_step_seconds", ToJson(dense)},
                                        {"dense_over_adafest", dense.median / sparse.median}};

@@ -29,13 +29,13 @@ Status Check(const Reproduction& table, const RunSpec& r) {
   if (is_private) WISP_RETURN_IF_ERROR(CheckGuarantee(r));
   if (!is_private) o.num_records_public = table.users > 0 ? table.users : std::numeric_limits<uint32_t>::max();
   if (o.num_steps == 0) {
-    WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(r.epochs, o.num_records_public, o.expected_batch));
+    WISP_ASSIGN_OR_RETURN(o.num_steps, EpochsToSteps(r.epochs, o.num_records_public, o.expected_batch));
     if (o.num_steps == 0) return InvalidData("it trains no steps: training needs epochs or steps");
   }
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;
   if (is_private) {
-    WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOf(r, {}));
+    WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, MakeRecordSpec(r, {}));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
                           privacy::Ledger::Open(folder.File("ledger"), {.dataset = "none", .record = record}));
     ledger.emplace(std::move(opened));
@@ -46,7 +46,7 @@ Status Check(const Reproduction& table, const RunSpec& r) {
   std::iota(rows.begin(), rows.end(), 0);
   o.sparse.rows = rows;
   WISP_RETURN_IF_ERROR(Validate(a));
-  const std::vector<float> weights(FlatSize(ParametersOf(a)));
+  const std::vector<float> weights(FlatSize(ListParameters(a)));
   return Trainer::Check(a, weights, {}, o);
 }
 

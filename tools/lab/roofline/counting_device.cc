@@ -71,7 +71,7 @@ auto CountingDevice::Measure(size_t index, const OpCost& cost, const Work& work)
   ++op.calls;
   op.cost.bytes += cost.bytes;
   op.cost.operations += cost.operations;
-  for (size_t i = 0; i < rooflines_.size(); ++i) op.roofline_seconds[i] += rooflines_[i].SecondsOf(cost);
+  for (size_t i = 0; i < rooflines_.size(); ++i) op.roofline_seconds[i] += rooflines_[i].ComputeSeconds(cost);
   Wait();
   const auto start = std::chrono::steady_clock::now();
   const auto end = [&] {
@@ -91,7 +91,7 @@ auto CountingDevice::Measure(size_t index, const OpCost& cost, const Work& work)
 template <auto kOp, class R, class Args>
 R CountingDevice::Counted(const Args& args) {
   CountingDevice& self = *g_current;
-  return self.Measure(g_index<kOp>, CostOf(args), [&]() -> R {
+  return self.Measure(g_index<kOp>, ComputeCost(args), [&]() -> R {
     if (self.inner_ != nullptr) return (self.inner_->ops->*kOp)(args);
     LeaveNumbers(args);
     return R();

@@ -26,7 +26,7 @@ struct Roofline {
   double gb_per_s = 0, gflops = 0;  // 0 gflops: arithmetic is not counted
   std::string source = {};          // for people: the source of these two numbers
 
-  double SecondsOf(const OpCost& cost) const;
+  double ComputeSeconds(const OpCost& cost) const;
 };
 
 // Devices by their data sheets, not measured by us: GPUs with 32-bit floats, at their highest clocks.

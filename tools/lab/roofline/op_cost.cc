@@ -32,7 +32,7 @@ void AddRecord(size_t num_queries, size_t num_keys, size_t first_key, kernels::A
 }
 
 template <class Args>
-Attended AttendedOf(const Args& a) {
+Attended CountAttended(const Args& a) {
   Attended sum;
   if (a.records.begin_B == nullptr) {
     AddRecord(a.num_queries, a.num_keys, a.first_key, a.mask, sum);
@@ -47,58 +47,58 @@ Attended AttendedOf(const Args& a) {
 
 // Returns the widths of a row of queries and of a row of keys.
 template <class Args>
-std::pair<double, double> WidthsOf(const Args& a) {
+std::pair<double, double> GetWidths(const Args& a) {
   return {Product(a.heads, a.head_width), Product(a.kv_heads == 0 ? a.heads : a.kv_heads, a.head_width)};
 }
 
 }  // namespace
 
-OpCost CostOf(const kernels::PackWeightsArgs<>& a) { return {.bytes = Floats(2 * Product(a.n, a.k))}; }
+OpCost ComputeCost(const kernels::PackWeightsArgs<>& a) { return {.bytes = Floats(2 * Product(a.n, a.k))}; }
 
-OpCost CostOf(const kernels::LinearForwardArgs<>& a) {
+OpCost ComputeCost(const kernels::LinearForwardArgs<>& a) {
   OpCost cost = ProductCost(a.rows, a.n, a.k, (Touches(a.store) - 1) * Product(a.rows, a.n));
   if (a.bias_N != nullptr) cost.bytes += Floats(static_cast<double>(a.n)), cost.operations += Product(a.rows, a.n);
   return cost;
 }
 
-OpCost CostOf(const kernels::LinearBackwardInputArgs<>& a) {
+OpCost ComputeCost(const kernels::LinearBackwardInputArgs<>& a) {
   return ProductCost(a.rows, a.n, a.k, (Touches(a.store) - 1) * Product(a.rows, a.k));
 }
 
-OpCost CostOf(const kernels::LinearBackwardWeightArgs<>& a) {
+OpCost ComputeCost(const kernels::LinearBackwardWeightArgs<>& a) {
   return ProductCost(a.rows, a.n, a.k, (Touches(a.store) - 1) * Product(a.n, a.k));
 }
 
-OpCost CostOf(const kernels::ColumnSumArgs<>& a) {
+OpCost ComputeCost(const kernels::ColumnSumArgs<>& a) {
   const size_t rows = a.records.begin_B == nullptr ? a.rows : a.records.rows;
   return {.bytes = Floats(Product(rows, a.n) + Touches(a.store) * Product(NumRecords(a.records), a.n)),
           .operations = Product(rows, a.n)};
 }
 
-OpCost CostOf(const kernels::LayerNormForwardArgs<>& a) {
+OpCost ComputeCost(const kernels::LayerNormForwardArgs<>& a) {
   return {.bytes = Floats(2 * Product(a.rows, a.d) + 2.0 * (a.d + a.rows)), .operations = 8 * Product(a.rows, a.d)};
 }
 
-OpCost CostOf(const kernels::LayerNormBackwardArgs<>& a) {
+OpCost ComputeCost(const kernels::LayerNormBackwardArgs<>& a) {
   const size_t rows = a.records.begin_B == nullptr ? a.rows : a.records.rows;
   return {.bytes = Floats((2 + Touches(a.store)) * Product(rows, a.d) + static_cast<double>(a.d) + 2.0 * rows +
                           2 * Product(NumRecords(a.records), a.d)),
           .operations = 13 * Product(rows, a.d)};
 }
 
-OpCost CostOf(const kernels::RmsNormForwardArgs<>& a) {
+OpCost ComputeCost(const kernels::RmsNormForwardArgs<>& a) {
   return {.bytes = Floats(2 * Product(a.rows, a.d) + static_cast<double>(a.d + a.rows)),
           .operations = 4 * Product(a.rows, a.d)};
 }
 
-OpCost CostOf(const kernels::RmsNormBackwardArgs<>& a) {
+OpCost ComputeCost(const kernels::RmsNormBackwardArgs<>& a) {
   const size_t rows = a.records.begin_B == nullptr ? a.rows : a.records.rows;
   return {.bytes = Floats((2 + Touches(a.store)) * Product(rows, a.d) + static_cast<double>(a.d + rows) +
                           Product(NumRecords(a.records), a.d)),
           .operations = 9 * Product(rows, a.d)};
 }
 
-OpCost CostOf(const kernels::RotaryArgs<>& a) {
+OpCost ComputeCost(const kernels::RotaryArgs<>& a) {
   const size_t rows = a.records.begin_B == nullptr ? a.rows : a.records.rows;
   size_t positions = rows;
   for (size_t b = 0; a.records.begin_B != nullptr && b < a.records.num_records; ++b)
@@ -107,9 +107,9 @@ OpCost CostOf(const kernels::RotaryArgs<>& a) {
   return {.bytes = Floats(2 * entries + Product(positions, a.rotated)), .operations = 3 * entries};
 }
 
-OpCost CostOf(const kernels::AttentionForwardArgs<>& a) {
-  const Attended sum = AttendedOf(a);
-  const auto [q, kv] = WidthsOf(a);
+OpCost ComputeCost(const kernels::AttentionForwardArgs<>& a) {
+  const Attended sum = CountAttended(a);
+  const auto [q, kv] = GetWidths(a);
   const double pairs = sum.pairs * static_cast<double>(a.heads), width = static_cast<double>(a.head_width);
   OpCost cost = {.bytes = Floats(2 * sum.queries * q + 2 * sum.keys * kv + sum.queries * static_cast<double>(a.heads)),
                  .operations = pairs * (4 * width + 5)};
@@ -120,23 +120,23 @@ OpCost CostOf(const kernels::AttentionForwardArgs<>& a) {
   return cost;
 }
 
-OpCost CostOf(const kernels::AttendCachedArgs& a) {
+OpCost ComputeCost(const kernels::AttendCachedArgs& a) {
   const kernels::AttentionForwardArgs<>& of_floats = a;
-  OpCost cost = CostOf(of_floats);
-  const double kept = 2 * AttendedOf(of_floats).keys * WidthsOf(of_floats).second;
+  OpCost cost = ComputeCost(of_floats);
+  const double kept = 2 * CountAttended(of_floats).keys * GetWidths(of_floats).second;
   cost.bytes -= kept * static_cast<double>(sizeof(float) - kernels::CacheElementBytes(a.kept.type));
   return cost;
 }
 
-OpCost CostOf(const kernels::KeepKeysArgs& a) {
+OpCost ComputeCost(const kernels::KeepKeysArgs& a) {
   const double n = 2 * Product(a.rows, a.heads * a.head_width);
   return {.bytes = n * static_cast<double>(sizeof(float) + kernels::CacheElementBytes(a.kept.type))};
 }
 
 // Computes the probabilities again, then dout V^T, dq, dk and dv: five products.
-OpCost CostOf(const kernels::AttentionBackwardArgs<>& a) {
-  const Attended sum = AttendedOf(a);
-  const auto [q, kv] = WidthsOf(a);
+OpCost ComputeCost(const kernels::AttentionBackwardArgs<>& a) {
+  const Attended sum = CountAttended(a);
+  const auto [q, kv] = GetWidths(a);
   const double pairs = sum.pairs * static_cast<double>(a.heads), width = static_cast<double>(a.head_width);
   OpCost cost = {.bytes = Floats(4 * sum.queries * q + 4 * sum.keys * kv + sum.queries * static_cast<double>(a.heads)),
                  .operations = pairs * (10 * width + 8)};
@@ -145,74 +145,74 @@ OpCost CostOf(const kernels::AttentionBackwardArgs<>& a) {
   return cost;
 }
 
-OpCost CostOf(const kernels::ActivationForwardArgs<>& a) {
+OpCost ComputeCost(const kernels::ActivationForwardArgs<>& a) {
   return {.bytes = Floats(2.0 * a.n), .operations = Operations(a.kind) * static_cast<double>(a.n)};
 }
 
-OpCost CostOf(const kernels::ActivationBackwardArgs<>& a) {
+OpCost ComputeCost(const kernels::ActivationBackwardArgs<>& a) {
   return {.bytes = Floats(3.0 * a.n), .operations = (1 + Operations(a.kind)) * static_cast<double>(a.n)};
 }
 
-OpCost CostOf(const kernels::GatedActivationForwardArgs<>& a) {
+OpCost ComputeCost(const kernels::GatedActivationForwardArgs<>& a) {
   const double n = Product(a.rows, a.n);
   return {.bytes = Floats(3 * n), .operations = (1 + Operations(a.kind)) * n};
 }
 
-OpCost CostOf(const kernels::GatedActivationBackwardArgs<>& a) {
+OpCost ComputeCost(const kernels::GatedActivationBackwardArgs<>& a) {
   const double n = Product(a.rows, a.n);
   return {.bytes = Floats(5 * n), .operations = (3 + 2 * Operations(a.kind)) * n};
 }
 
-OpCost CostOf(const kernels::MapArgs<>& a) {
+OpCost ComputeCost(const kernels::MapArgs<>& a) {
   return {.bytes = Floats(2.0 * a.n), .operations = static_cast<double>(a.n)};
 }
 
-OpCost CostOf(const kernels::ScaleArgs<>& a) {
+OpCost ComputeCost(const kernels::ScaleArgs<>& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = Floats((1 + Touches(a.store)) * n), .operations = Touches(a.store) * n};
 }
 
-OpCost CostOf(const kernels::ApplyKeepArgs<>& a) {
+OpCost ComputeCost(const kernels::ApplyKeepArgs<>& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = Floats(2 * n) + n, .operations = 2 * n};
 }
 
-OpCost CostOf(const kernels::LinearVarianceArgs<>& a) {
+OpCost ComputeCost(const kernels::LinearVarianceArgs<>& a) {
   const double in = Product(a.rows, a.k), out = Product(a.rows, a.n), inputs = a.variance_RK != nullptr ? 2 : 1;
   return {.bytes = Floats(inputs * in + 2 * out), .operations = 3 * in + 3 * out};
 }
 
-OpCost CostOf(const kernels::LayerNormVarianceArgs<>& a) {
+OpCost ComputeCost(const kernels::LayerNormVarianceArgs<>& a) {
   const double n = Product(a.rows, a.d);
   return {.bytes = Floats(2 * n + static_cast<double>(a.d + a.rows)), .operations = 3 * n};
 }
 
-OpCost CostOf(const kernels::ActivationVarianceArgs<>& a) {
+OpCost ComputeCost(const kernels::ActivationVarianceArgs<>& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = Floats(3 * n), .operations = 12 * n};
 }
 
-OpCost CostOf(const kernels::DotRowsArgs<>& a) {
+OpCost ComputeCost(const kernels::DotRowsArgs<>& a) {
   const double n = Product(a.rows, a.d);
   return {.bytes = Floats(2 * n + static_cast<double>(a.rows)), .operations = 2 * n};
 }
 
-OpCost CostOf(const kernels::AccumulateOnGridArgs<>& a) {
+OpCost ComputeCost(const kernels::AccumulateOnGridArgs<>& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = Floats(n) + 16 * n, .operations = 5 * n};
 }
 
-OpCost CostOf(const kernels::ExpDoubleArgs& a) {
+OpCost ComputeCost(const kernels::ExpDoubleArgs& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = 16 * n, .operations = n};
 }
 
-OpCost CostOf(const kernels::AdamArgs<>& a) {
+OpCost ComputeCost(const kernels::AdamArgs<>& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = Floats(7 * n), .operations = 15 * n};
 }
 
-OpCost CostOf(const kernels::SgdArgs<>& a) {
+OpCost ComputeCost(const kernels::SgdArgs<>& a) {
   const double n = static_cast<double>(a.n), moments = a.m != nullptr ? 2 : 0;
   return {.bytes = Floats((3 + moments) * n), .operations = (4 + moments) * n};
 }

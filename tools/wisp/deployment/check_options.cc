@@ -53,7 +53,8 @@ Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap,
         "--unit session needs --session-gap: the seconds without an event after which another session begins, such as "
         "1800; allowed are 1 to ",
         data::kMaxSessionGap);
-  Result<data::Units> units = UnitsOf({.unit = unit, .session_gap = session_gap, .times_per_second = times_per_second});
+  Result<data::Units> units =
+      MakeUnits({.unit = unit, .session_gap = session_gap, .times_per_second = times_per_second});
   if (!units.ok()) return Of("--session-gap", units.status());
   return units;
 }

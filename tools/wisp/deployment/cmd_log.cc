@@ -50,7 +50,7 @@ Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
 }
 
 // Returns the beginning of a day, or a number in the log's own times.
-Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
+Result<int64_t> GetTime(const LogArguments& a, const data::EventLog& log) {
   const char* end = a.before.data() + a.before.size();
   int64_t number = 0;
   if (const auto read = std::from_chars(a.before.data(), end, number); read.ec == std::errc() && read.ptr == end)
@@ -72,12 +72,12 @@ Status LogCount(const LogArguments& a, OutputFormat format) {
   Json j = {{"log", a.path},        {"events", count.events},         {"users", count.users},
             {"items", count.items}, {"unreadable", count.unreadable}, {"dates", count.dates}};
   if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
-  j["not_private"] = AllOf(j);
+  j["not_private"] = ListFigureNames(j);
   Show(j, format,
-       OneLine(a.path) + ": " + ThousandsOf(count.events, "event") + " of " + ThousandsOf(count.users, "user") + ", " +
-           ThousandsOf(count.items, "item") +
+       OneLine(a.path) + ": " + FormatCount(count.events, "event") + " of " + FormatCount(count.users, "user") + ", " +
+           FormatCount(count.items, "item") +
            (count.oldest ? ", from " + std::to_string(*count.oldest) + " to " + std::to_string(*count.newest) : "") +
-           UnreadableIn(count) + "\n" + DatesIn(count, a.times_per_second) + kLocalOnly);
+           DescribeUnreadable(count) + "\n" + DatesIn(count, a.times_per_second) + kLocalOnly);
   return OkStatus();
 }
 
@@ -94,8 +94,8 @@ Status LogList(const LogArguments& a, OutputFormat format) {
     lines += OneLine(user.user) + "\t" + Counted(user.events, "event") +
              (user.newest ? "\tnewest " + std::to_string(*user.newest) : "") + "\n";
   }
-  j["not_private"] = AllOf(j);
-  if (count.unreadable > 0) lines += OneLine(a.path) + UnreadableIn(count) + "\n";
+  j["not_private"] = ListFigureNames(j);
+  if (count.unreadable > 0) lines += OneLine(a.path) + DescribeUnreadable(count) + "\n";
   Show(j, format, lines + DatesIn(count, a.times_per_second) + kLocalOnly);
   return OkStatus();
 }
@@ -104,7 +104,7 @@ Status LogErase(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenToWrite(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t erased, log.Erase(a.user));
   Json j = {{"log", a.path}, {"user", a.user}, {"erased", erased}};
-  j["not_private"] = AllOf(j);
+  j["not_private"] = ListFigureNames(j);
   Show(j, format,
        erased == 0 ? "nothing matched: " + OneLine(a.path) + " has no event of '" + OneLine(a.user) + "'"
                    : Thousands(erased) + " events of '" + OneLine(a.user) +
@@ -122,18 +122,18 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(options.units, CheckedUnits(unit.unit, a.session_gap, a.times_per_second));
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenToWrite(a.path));
   if (!a.before.empty()) {
-    WISP_ASSIGN_OR_RETURN(options.before, TimeOf(a, log));
+    WISP_ASSIGN_OR_RETURN(options.before, GetTime(a, log));
     if (*options.before < 0)
       return InvalidArgument("--before is '", OneLine(a.before), "', allowed is from 1970-01-01 on, or 0 and more");
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
   Json j = {{"log", a.path}, {"pruned", pruned}, {"unreadable", count.unreadable}};
-  j["not_private"] = AllOf(j);
+  j["not_private"] = ListFigureNames(j);
   Show(j, format,
        (pruned == 0 ? "nothing matched: every event of " + OneLine(a.path) + " is to be kept"
                     : Thousands(pruned) + " events are gone from " + OneLine(a.path)) +
-           UnreadableIn(count));
+           DescribeUnreadable(count));
   return OkStatus();
 }
 

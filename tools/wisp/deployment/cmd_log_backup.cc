@@ -39,7 +39,7 @@ Status WriteTo(FileReplacement& out, const std::string& text) { return out.Write
 
 Status LogImport(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(privacy::PrivacyUnit::kUser, 0, a.times_per_second));
-  WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadEventsOf(a.data, units));
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadGivenEvents(a.data, units));
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
   WISP_RETURN_IF_ERROR(log.AppendAll(events));
   data::MarkedKeys marked;
@@ -56,13 +56,13 @@ Status LogImport(const LogArguments& a, OutputFormat format) {
     Warn(a.data.path + ": " + other + " (local only)");
   const Json j = {{"log", a.path}, {"imported", events.size()}, {"not_private", {"imported"}}};
   ShowMoved(j, format,
-            ThousandsOf(events.size(), "event") + " of " + a.data.path + " added to " + a.path +
+            FormatCount(events.size(), "event") + " of " + a.data.path + " added to " + a.path +
                 "; to import the same file again would add them again\n" + kLocalOnly);
   return OkStatus();
 }
 
 Status LogExport(const LogArguments& a, OutputFormat format) {
-  const data::Format wanted = data::FormatOfName(a.copy);
+  const data::Format wanted = data::FormatFromName(a.copy);
   if (wanted != data::Format::kCsv && wanted != data::Format::kTsv)
     return InvalidArgument("--out is '", OneLine(a.copy), "', allowed are names that end in .csv or .tsv");
   const char separator = wanted == data::Format::kCsv ? ',' : '\t';
@@ -95,8 +95,8 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
                   {"exported", exported}, {"unreadable", count.unreadable},
                   {"dates", count.dates}, {"not_private", {"exported", "unreadable", "dates"}}};
   ShowMoved(j, format,
-            ThousandsOf(exported, "event") + " of " + a.path + " written to " + a.copy +
-                ", which is as private as the log" + UnreadableIn(count) +
+            FormatCount(exported, "event") + " of " + a.path + " written to " + a.copy +
+                ", which is as private as the log" + DescribeUnreadable(count) +
                 (count.unreadable > 0 ? ". These are not exported" : "") + "\n" + DatesIn(count, a.times_per_second) +
                 kLocalOnly);
   return OkStatus();

@@ -40,7 +40,7 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
             {"steps", n.steps},
             {"steps_of_model", n.steps_of_model},
             {"evaluated", n.evaluated},
-            {"verdict", NameOf(n.verdict.kind)},
+            {"verdict", GetName(n.verdict.kind)},
             {"evidence", n.verdict.evidence},
             {"threshold", n.verdict.threshold},
             {"runs_left", n.left.runs},
@@ -61,7 +61,7 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
 
 // Without times in the log, or without events since the last training session, there are no evaluation records. Then
 // the result is noise alone.
-void SayIfNothingEvaluated(const PlannedRunResult& n) {
+void WarnIfNothingEvaluated(const PlannedRunResult& n) {
   if (!n.evaluated || n.evaluation_events > 0) return;
   PrintText(
       "          by no event: those who evaluate did nothing later than what the candidate learned from, so nothing "
@@ -71,19 +71,19 @@ void SayIfNothingEvaluated(const PlannedRunResult& n) {
 
 void Print(const PlannedRunResult& n, const std::string& out, const Json& j, bool is_first) {
   if (n.steps > 0) {
-    PrintText("trained   %s, %s of the model in all\n", ThousandsOf(n.steps, "step").c_str(),
+    PrintText("trained   %s, %s of the model in all\n", FormatCount(n.steps, "step").c_str(),
               Thousands(n.steps_of_model).c_str());
   } else {
     PrintText("trained   nothing: the plan has no step left\n");
   }
   if (n.evaluated)
     PrintText("evaluated    %s than the base: evidence %s, threshold %s\n",
-              n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
+              n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : GetName(n.verdict.kind),
               privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
-  SayIfNothingEvaluated(n);
+  WarnIfNothingEvaluated(n);
   PrintText("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed && !is_first ? " (changed)" : "");
   PrintText("left      %s of %s%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
-            ThousandsOf(n.settings.runs, "run").c_str(), EvaluationsLeft(n.settings, n.left, ", ").c_str(),
+            FormatCount(n.settings.runs, "run").c_str(), EvaluationsLeft(n.settings, n.left, ", ").c_str(),
             privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());
   PrintText("%s\n", NotPrivateInWords(j).c_str());
 }
@@ -103,17 +103,17 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   o.base_path = a.deployment.model;
   o.output = a.out;
   o.reads = {{"--data", a.deployment.data.path}, {"--anchor", a.deployment.anchor.file}};
-  WISP_ASSIGN_OR_RETURN(o.ledger.anchor, AnchorOf(a.deployment.anchor, ledger));
+  WISP_ASSIGN_OR_RETURN(o.ledger.anchor, OpenAnchor(a.deployment.anchor, ledger));
   o.ledger.path = ledger;
   o.ledger.begin_anchor = a.deployment.anchor.begin;
-  o.dataset = DatasetOf(a.deployment);
+  o.dataset = GetDataset(a.deployment);
   o.other_data = a.other_data;
   o.anew = a.anew ? PlannedRunOptions::Anew::kBegins : PlannedRunOptions::Anew::kRefused;
   o.say = [](PlannedRunOptions::Says kind, const std::string& sentence) {
     if (kind == PlannedRunOptions::Says::kWarning)
       std::fprintf(stderr, "wisp: warning: %s\n", Printable(sentence).c_str());
   };
-  o.source = SourceOf(a.deployment.data);
+  o.source = GetSource(a.deployment.data);
   o.run = "run " + Timestamp();
   o.created_by = "wisp " + Version();
   o.num_threads = a.deployment.threads;

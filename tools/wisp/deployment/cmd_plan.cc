@@ -24,7 +24,7 @@
 namespace wisp::tools {
 namespace {
 
-Result<uint32_t> RunsOf(const PlanArguments& a) {
+Result<uint32_t> GetRuns(const PlanArguments& a) {
   WISP_ASSIGN_OR_RETURN(const uint64_t whole, ParseDuration("--for", a.duration));
   const std::string every = a.every.empty() ? "1 day" : a.every;
   WISP_ASSIGN_OR_RETURN(const uint64_t each, ParseDuration("--every", every));
@@ -36,7 +36,7 @@ Result<uint32_t> RunsOf(const PlanArguments& a) {
   return static_cast<uint32_t>(runs);
 }
 
-Result<DeploymentRequest> RequestOf(const PlanArguments& a) {
+Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
   std::string missing;
   const auto need = [&](bool given, const char* option) {
     if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
@@ -53,7 +53,7 @@ Result<DeploymentRequest> RequestOf(const PlanArguments& a) {
   DeploymentRequest r{
       .num_records_public = a.num_records_public, .num_records_at_start = a.num_records_at_start, .epsilon = a.epsilon};
   r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
-  WISP_ASSIGN_OR_RETURN(r.runs, RunsOf(a));
+  WISP_ASSIGN_OR_RETURN(r.runs, GetRuns(a));
   r.steps_per_run = a.steps.value_or(0);
   r.expected_batch = a.expected_batch.value_or(0);
   r.learning_rate = a.learning_rate.value_or(0);
@@ -67,7 +67,7 @@ Result<DeploymentRequest> RequestOf(const PlanArguments& a) {
 }
 
 // Returns the cost of training in one session, if it were all that ever happened.
-Result<double> CostOfRun(const DeploymentSettings& s) {
+Result<double> ComputeRunCost(const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
   WISP_ASSIGN_OR_RETURN(const auto planned_run,
                         privacy::Mechanism::PoissonSubsampledGaussian(
@@ -78,7 +78,7 @@ Result<double> CostOfRun(const DeploymentSettings& s) {
   return stated.epsilon;
 }
 
-const char* KindOf(Outlook::Kind kind) {
+const char* GetKind(Outlook::Kind kind) {
   switch (kind) {
     case Outlook::Kind::kGain:
       return "gain";
@@ -102,7 +102,7 @@ struct Planned {
 };
 
 // Private evaluation does not look at a person's other records: they would make one record's gain depend on them.
-std::string ListsOfOneRecord(privacy::PrivacyUnit unit) {
+std::string DescribeOneRecordLists(privacy::PrivacyUnit unit) {
   const std::string record(privacy::ToText(unit));
   return "each " + record +
          " is evaluated by itself: the lists that are evaluated are those after its own events, and leave " +
@@ -133,7 +133,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"shrinks_rows", s.shrinks_rows != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},
             {"noise_of_an_item", p.outlook.noise_of_an_item},
-            {"outlook", KindOf(p.outlook.kind)},
+            {"outlook", GetKind(p.outlook.kind)},
             {"bytes", p.bytes},
             {"cpu_seconds_of_run", p.time.cpu_of_run},
             {"seconds_of_run", p.time.wall_of_run},
@@ -151,7 +151,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
 }
 
 // The NDCG@10 of a list that holds the wanted item at each of its ten places with the same probability.
-constexpr double kNdcgOfHit = 0.4544;
+constexpr double kHitNdcg = 0.4544;
 
 std::string Percent(double share) {
   const double percent = 100 * share;
@@ -184,16 +184,15 @@ void PrintEvaluation(const Planned& p) {
       "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
       (s.evaluations + 1) / 2, s.evaluations);
   for (const Outlook::PowerRow& row : p.outlook.power)
-    PrintText("          %37.0f (a gain of %5.3f in NDCG@10)   %7s   %7s   %8s\n", 100 * row.gain / kNdcgOfHit,
-              row.gain, Percent(row.after_first).c_str(), Percent(row.after_half).c_str(),
-              Percent(row.after_all).c_str());
+    PrintText("          %37.0f (a gain of %5.3f in NDCG@10)   %7s   %7s   %8s\n", 100 * row.gain / kHitNdcg, row.gain,
+              Percent(row.after_first).c_str(), Percent(row.after_half).c_str(), Percent(row.after_all).c_str());
 }
 
 void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
   const DeploymentSettings& s = p.settings;
   const auto text = [](double number) { return privacy::ShortText(number); };
   PrintText("plan      %s: %s of %s%s, of about %s of %s records each\n", ledger.c_str(),
-            ThousandsOf(s.runs, "run").c_str(), ThousandsOf(s.steps_per_run, "step").c_str(),
+            FormatCount(s.runs, "run").c_str(), FormatCount(s.steps_per_run, "step").c_str(),
             s.num_records_at_start > 0 ? " on average, more with more records" : "",
             Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
   PrintText("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
@@ -205,31 +204,31 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
             Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
             Duration(p.time.wall_of_evaluation).c_str(), Duration(p.time.cpu_of_evaluation).c_str());
   PrintText("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",
-            KindOf(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
+            GetKind(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
             text(kNoGain).c_str());
   PrintText("          of one item, with %u events a record, %s (below %s, above %s)\n", p.outlook.typical_events,
-            text(p.outlook.noise_of_an_item).c_str(), text(kSomeGainOfAnItem).c_str(), text(kNoGainOfAnItem).c_str());
+            text(p.outlook.noise_of_an_item).c_str(), text(kSomeItemGain).c_str(), text(kNoItemGain).c_str());
   for (const std::string& advice : p.outlook.advice) PrintText("advice    %s\n", advice.c_str());
 }
 
 Result<privacy::Ledger> LedgerForPlan(const PlanArguments& a, const ModelFile& base, const ChosenUnit& unit) {
   const std::string path = LedgerPath(a.deployment);
   FineTuneStart start{
-      .base = &base, .base_path = a.deployment.model, .dataset = DatasetOf(a.deployment), .run = "plan"};
+      .base = &base, .base_path = a.deployment.model, .dataset = GetDataset(a.deployment), .run = "plan"};
   const privacy::RecordSpec record = privacy::RecordSpec::OfEvents({.unit = unit.unit,
                                                                     .session_gap = a.session_gap,
                                                                     .times_per_second = a.times_per_second,
-                                                                    .source = SourceOf(a.deployment.data)});
-  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(path, a.deployment.anchor, record, unit.chosen));
+                                                                    .source = GetSource(a.deployment.data)});
+  WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(path, a.deployment.anchor, record, unit.chosen));
   return OpenLedgerToTrain(start);
 }
 
-Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.deployment.anchor, LedgerPath(a.deployment)));
+Status PrintLeft(const PlanArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const auto anchor, OpenAnchor(a.deployment.anchor, LedgerPath(a.deployment)));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(LedgerPath(a.deployment), anchor, a.deployment.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
-  WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, LeftOf(ledger, settings));
+  WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, ComputeLeft(ledger, settings));
   Json j = {{"ledger", ledger.path()},  {"runs", settings.runs},       {"runs_left", left.runs},
             {"steps_left", left.steps}, {"epsilon", settings.epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
   if (CountsEvaluations(settings)) j["evaluations_left"] = left.evaluations;
@@ -238,8 +237,8 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
     return OkStatus();
   }
   PrintText("%s: of %s %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
-            ThousandsOf(settings.runs, "run").c_str(), Thousands(left.runs).c_str(),
-            ThousandsOf(left.steps, "step").c_str(), EvaluationsLeft(settings, left, ", and ").c_str(),
+            FormatCount(settings.runs, "run").c_str(), Thousands(left.runs).c_str(),
+            FormatCount(left.steps, "step").c_str(), EvaluationsLeft(settings, left, ", and ").c_str(),
             privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
@@ -264,8 +263,8 @@ void Print(const ChangedDeployment& deployment, const Json& before, const Json& 
                                                         {"learning_rate", "learning rate"},
                                                         {"noise_to_signal", "noise to signal"}})
     PrintText("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
-  PrintText("%s of %s are to come. %s\n", ThousandsOf(deployment.settings.runs, "run").c_str(),
-            ThousandsOf(deployment.settings.steps_per_run, "step").c_str(),
+  PrintText("%s of %s are to come. %s\n", FormatCount(deployment.settings.runs, "run").c_str(),
+            FormatCount(deployment.settings.steps_per_run, "step").c_str(),
             deployment.is_free
                 ? "It costs nothing: the steps are those that were planned."
                 : "Steps of another kind go through the filter: the limit stays as it is, and the noise is "
@@ -275,9 +274,9 @@ void Print(const ChangedDeployment& deployment, const Json& before, const Json& 
 Status Change(const PlanArguments& a, OutputFormat format) {
   if (a.duration.empty() || a.every.empty())
     return InvalidArgument("wisp plan --change needs --for, how long the rest of the deployment is, and --every");
-  WISP_ASSIGN_OR_RETURN(const uint32_t runs, RunsOf(a));
+  WISP_ASSIGN_OR_RETURN(const uint32_t runs, GetRuns(a));
   const std::string path = LedgerPath(a.deployment);
-  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.deployment.anchor, path));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, OpenAnchor(a.deployment.anchor, path));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, anchor, a.deployment.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
   WISP_RETURN_IF_ERROR(CheckChange(a, settings, runs));
@@ -312,9 +311,9 @@ Status Change(const PlanArguments& a, OutputFormat format) {
 }  // namespace
 
 Status PlanCommand(const PlanArguments& a, OutputFormat format) {
-  if (a.left) return SayWhatIsLeft(a, format);
+  if (a.left) return PrintLeft(a, format);
   if (a.change) return Change(a, format);
-  WISP_ASSIGN_OR_RETURN(const DeploymentRequest request, RequestOf(a));
+  WISP_ASSIGN_OR_RETURN(const DeploymentRequest request, MakeRequest(a));
   WISP_RETURN_IF_ERROR(CheckPlan(a, request));
   WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
   WISP_RETURN_IF_ERROR(CheckedUnits(unit.unit, a.session_gap, a.times_per_second).status());
@@ -327,13 +326,13 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
                {.request = request, .run = "plan " + Timestamp(), .replaces = a.replace, .dry_run = a.dry_run}));
   const DeploymentSettings& settings = made.deployment.settings;
   Planned planned{.settings = settings,
-                  .outlook = OutlookOf(base.architecture(), settings, a.typical_events),
+                  .outlook = MakeOutlook(base.architecture(), settings, a.typical_events),
                   .made_before = made.made_before};
   if (settings.evaluations > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)
-    planned.outlook.advice.push_back(ListsOfOneRecord(unit.unit));
+    planned.outlook.advice.push_back(DescribeOneRecordLists(unit.unit));
   for (std::string& advice : planned.outlook.advice) advice = InProgramWords(advice);
-  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(settings));
-  WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), settings, a.deployment.threads));
+  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, ComputeRunCost(settings));
+  WISP_ASSIGN_OR_RETURN(planned.bytes, CountRunMemory(base.architecture(), settings, a.deployment.threads));
   std::vector<float> dequantised;
   WISP_ASSIGN_OR_RETURN(
       planned.time,

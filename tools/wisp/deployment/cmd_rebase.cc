@@ -60,7 +60,7 @@ Status TakeFeatures(const std::string& path, std::vector<NewItem>& items) {
   return OkStatus();
 }
 
-const char* NameOf(RowOrigin origin) {
+const char* GetName(RowOrigin origin) {
   switch (origin) {
     case RowOrigin::kNeighbour:
       return "neighbour";
@@ -110,8 +110,8 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
 
 Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(
-      CheckOutputOf(FileKind::kModel, {"--out", a.out},
-                    {{"--model", a.model}, {"--items", a.items}, {"--item-features", a.item_features}}));
+      CheckOutputFile(FileKind::kModel, {"--out", a.out},
+                      {{"--model", a.model}, {"--items", a.items}, {"--item-features", a.item_features}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(std::vector<NewItem> items, ReadNewItems(a.items));
   WISP_RETURN_IF_ERROR(TakeFeatures(a.item_features, items));
@@ -128,8 +128,8 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   for (const RowOrigin origin : {RowOrigin::kNeighbour, RowOrigin::kWords, RowOrigin::kMean, RowOrigin::kFeatures}) {
     const size_t count = counts[static_cast<size_t>(origin)];
     if (origin == RowOrigin::kFeatures && count == 0) continue;
-    j["rows_from"][NameOf(origin)] = count;
-    if (count > 0) ways += (ways.empty() ? "" : ", ") + std::to_string(count) + " from " + NameOf(origin);
+    j["rows_from"][GetName(origin)] = count;
+    if (count > 0) ways += (ways.empty() ? "" : ", ") + std::to_string(count) + " from " + GetName(origin);
   }
   if (format == OutputFormat::kJson) {
     PrintJson(j);
@@ -145,7 +145,8 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
 }
 
 Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> keys, ReadKeys(a.items));
   std::vector<float> room;

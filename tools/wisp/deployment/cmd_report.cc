@@ -10,12 +10,12 @@
 namespace wisp::tools {
 
 Status Report(const ReportArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kPage, {"--html", a.html},
-                                     {{"--ledger", a.ledger},
-                                      {"--model", a.model},
-                                      {"--out", a.out},
-                                      {"--data", a.data.path},
-                                      {"--anchor", a.anchor.file}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kPage, {"--html", a.html},
+                                       {{"--ledger", a.ledger},
+                                        {"--model", a.model},
+                                        {"--out", a.out},
+                                        {"--data", a.data.path},
+                                        {"--anchor", a.anchor.file}}));
   WISP_ASSIGN_OR_RETURN(const ReportedDeployment deployment, ReadDeployment(a));
   const std::string page = ReportPage(deployment);
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a.html));

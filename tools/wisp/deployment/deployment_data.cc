@@ -16,7 +16,7 @@ std::string LedgerPath(const DeploymentArguments& deployment) {
   return (has_ending ? data.substr(0, dot) : data) + ".ledger";
 }
 
-std::string DatasetOf(const DeploymentArguments& deployment) {
+std::string GetDataset(const DeploymentArguments& deployment) {
   return deployment.dataset.empty() ? FileName(deployment.data.path) : deployment.dataset;
 }
 
@@ -32,11 +32,11 @@ std::string Thousands(uint64_t number) {
   return text;
 }
 
-std::string ThousandsOf(uint64_t number, std::string_view what) {
+std::string FormatCount(uint64_t number, std::string_view what) {
   return Thousands(number) + " " + std::string(what) + (number == 1 ? "" : "s");
 }
 
-std::string UnreadableIn(const data::LogCount& count) {
+std::string DescribeUnreadable(const data::LogCount& count) {
   if (count.unreadable == 0) return "";
   return "; training cannot read " + Thousands(count.unreadable) +
          " of its events: their user or item is no key (an integer, or a text of 1 to 256 bytes of UTF-8 without "
@@ -46,7 +46,7 @@ std::string UnreadableIn(const data::LogCount& count) {
 
 std::string DatesIn(const data::LogCount& count, uint32_t times_per_second) {
   if (count.dates == 0) return "";
-  return "times of " + ThousandsOf(count.dates, "event") + " are dates, and given as numbers since 1970 with " +
+  return "times of " + FormatCount(count.dates, "event") + " are dates, and given as numbers since 1970 with " +
          std::to_string(times_per_second) + " to the second (--times-per-second)\n";
 }
 

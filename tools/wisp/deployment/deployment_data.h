@@ -17,7 +17,7 @@ namespace wisp::tools {
 // Returns --ledger, or the path of --data with another ending.
 std::string LedgerPath(const DeploymentArguments& deployment);
 // Returns --dataset, or the file's name.
-std::string DatasetOf(const DeploymentArguments& deployment);
+std::string GetDataset(const DeploymentArguments& deployment);
 
 struct ChosenUnit {
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
@@ -28,9 +28,9 @@ Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text);
 // Returns "2,000", for people.
 std::string Thousands(uint64_t number);
 // Returns "1 event" or "1,200 events", for words whose plural adds an s.
-std::string ThousandsOf(uint64_t number, std::string_view what);
+std::string FormatCount(uint64_t number, std::string_view what);
 // Returns "; training cannot read 3 of its events: ...", or an empty text if it can read them all.
-std::string UnreadableIn(const data::LogCount& count);
+std::string DescribeUnreadable(const data::LogCount& count);
 // Returns a line that says how to give times that are dates, or an empty text if no time is a date.
 std::string DatesIn(const data::LogCount& count, uint32_t times_per_second);
 // Opens an existing log: a misspelt name must not create an empty one, and another file must not become a log. `what`

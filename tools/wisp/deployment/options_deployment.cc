@@ -12,7 +12,7 @@ void AddTimesPerSecond(CLI::App* c, uint32_t& times_per_second) {
       ->capture_default_str();
 }
 
-void AddDeploymentOf(CLI::App* c, DeploymentArguments& deployment) {
+void AddDeploymentOptions(CLI::App* c, DeploymentArguments& deployment) {
   c->add_option("--model", deployment.model, "The base: the unchanged shipped model")->required();
   c->add_option("--ledger", deployment.ledger,
                 "The data set's privacy ledger. Default: the name of --data, with .ledger in place of its ending");
@@ -31,7 +31,7 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
       "      --session-gap 1800 --num-records-public 2000\n"
       "  wisp plan --data log.db --model base.wisp --left\n"
       "  wisp plan --data log.db --model base.wisp --change --for \"6 months\" --every \"1 week\"");
-  AddDeploymentOf(c, a.deployment);
+  AddDeploymentOptions(c, a.deployment);
   auto* left = c->add_flag("--left", a.left, "Instead: show the rest of the plan that the ledger has");
   auto* change =
       c->add_flag("--change", a.change,
@@ -93,7 +93,7 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
       "lists held what people did next, is above \"threshold\", the most that chance and noise alone could explain.\n"
       "  wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger log.ledger");
   c->add_option("--out", a.out, "The model to serve; its candidate, checkpoint and lock lie beside it")->required();
-  AddDeploymentOf(c, a.deployment);
+  AddDeploymentOptions(c, a.deployment);
   c->add_flag("--start-over", a.anew,
               "Begin a new model if --out is missing although the plan has trained one. It starts from the base, with\n"
               "the rest of the plan");

@@ -11,7 +11,7 @@ namespace {
 constexpr double kWidth = 360, kHeight = 210, kLeft = 44, kRight = 10, kTop = 12, kBottom = 40;
 
 // Returns 1, 2 or 5 times a power of ten, so that the axis has three to six steps.
-double StepOf(double range) {
+double MakeStep(double range) {
   const double rough = range / 4, power = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {
     if (factor * power >= rough) return factor * power;
@@ -57,12 +57,12 @@ class Picture {
   }
 
   void Axes() {
-    const double step = StepOf(c_.top - c_.bottom);
+    const double step = MakeStep(c_.top - c_.bottom);
     for (double y = std::ceil(c_.bottom / step - 1e-9) * step; y <= c_.top + 1e-9; y += step) {
       Stroke("grid", X(0), Y(y), X(c_.width), Y(y));
       Label(Fixed(kLeft - 4, 0), Fixed(std::stod(Y(y)) + 3.5, 1), "end", Number(y));
     }
-    const double wide = std::max(1.0, StepOf(c_.width));
+    const double wide = std::max(1.0, MakeStep(c_.width));
     for (double x = 0; x <= c_.width + 1e-9; x += wide)
       Label(X(x), Fixed(kHeight - kBottom + 14, 0), "middle", Number(x));
     Label(X(c_.width / 2), Fixed(kHeight - 8, 0), "middle", c_.x_name);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kPoints = 12;  // points of the plan's curve, few because the accountant takes a while for each
 
-std::string DayOf(const std::string& time_utc) { return time_utc.substr(0, 10); }
+std::string GetDay(const std::string& time_utc) { return time_utc.substr(0, 10); }
 
 Status ReadSteps(const privacy::Ledger& ledger, ReportedDeployment& deployment) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
@@ -31,7 +31,7 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedDeployment& deployment) 
     deployment.steps_done += e.part == privacy::RecordPart::kEvaluation ? 0 : e.mechanism.steps();
   deployment.steps_planned = deployment.steps_done + deployment.left.steps;
   if (!entries.empty())
-    deployment.first_day = DayOf(entries.front().time_utc), deployment.last_day = DayOf(entries.back().time_utc);
+    deployment.first_day = GetDay(entries.front().time_utc), deployment.last_day = GetDay(entries.back().time_utc);
   for (const privacy::LedgerPlan& plan : plans) {
     if (plan.settings.empty()) continue;
     deployment.changed = deployment.changed || (!entries.empty() && plan.seq > entries.front().seq);
@@ -61,7 +61,7 @@ Status ReadEvaluations(const privacy::Ledger& ledger, ReportedDeployment& deploy
     WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, result.seq));
     const DeploymentSettings& s = then ? *then : deployment.settings;
     const double scale = s.gain_scale / std::max(1u, s.num_evaluation_public());
-    deployment.evaluations.push_back({.day = DayOf(result.time_utc),
+    deployment.evaluations.push_back({.day = GetDay(result.time_utc),
                                       .gain = j.gains * scale,
                                       .deviation = j.gain_noise() * scale,
                                       .found = Serve(deployment.settings.rule(), of_line).verdict.kind});
@@ -83,18 +83,18 @@ Status AddQuality(const ReportArguments& a, const std::string& name, const std::
 }  // namespace
 
 Result<ReportedDeployment> ReadDeployment(const ReportArguments& a) {
-  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.anchor, a.ledger));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, OpenAnchor(a.anchor, a.ledger));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
   ReportedDeployment deployment{.ledger_name = FileName(a.ledger),
                                 .dataset = ledger.dataset(),
                                 .unit = std::string(privacy::ToText(ledger.unit())),
                                 .settings = settings};
-  WISP_ASSIGN_OR_RETURN(deployment.left, LeftOf(ledger, settings));
+  WISP_ASSIGN_OR_RETURN(deployment.left, ComputeLeft(ledger, settings));
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(settings.delta));
   WISP_ASSIGN_OR_RETURN(deployment.epsilon_stated, ledger.Spent(delta));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement,
-                        privacy::StatementOf(ledger, deployment.ledger_name, delta));
+                        privacy::MakeStatement(ledger, deployment.ledger_name, delta));
   statement.created_by = "wisp " + Version();
   deployment.statement = privacy::ToText(statement);
   WISP_RETURN_IF_ERROR(ReadSteps(ledger, deployment));
@@ -105,7 +105,7 @@ Result<ReportedDeployment> ReadDeployment(const ReportArguments& a) {
     uint64_t last = 0;
     for (const privacy::LedgerEntry& e : entries) last = e.part == privacy::RecordPart::kEvaluation ? last : e.seq;
     WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, last));
-    WISP_ASSIGN_OR_RETURN(deployment.layers, ChangesOfCandidate(a.model, a.out, then ? *then : deployment.settings));
+    WISP_ASSIGN_OR_RETURN(deployment.layers, CompareCandidate(a.model, a.out, then ? *then : deployment.settings));
   }
   if (a.data.path.empty()) return deployment;
   // Damaged figures are not drawn; the next training session starts them anew.

@@ -12,7 +12,7 @@ namespace {
 
 bool IsWithin(ParameterRole role, ParameterRole first, ParameterRole last) { return role >= first && role <= last; }
 
-std::string LayerOf(const ParameterSpec& p) {
+std::string NameLayer(const ParameterSpec& p) {
   const std::string block = "block " + std::to_string(p.block + 1);
   if (IsWithin(p.role, ParameterRole::kAttentionNormGain, ParameterRole::kAttentionResidualGateBias))
     return block + ", attention";
@@ -28,13 +28,13 @@ std::string LayerOf(const ParameterSpec& p) {
 std::vector<LayerChange> LayerChanges(const Architecture& architecture, std::span<const float> start,
                                       std::span<const float> weights, const DeploymentSettings& settings,
                                       uint64_t steps) {
-  const TrainingOptions training = TrainingOf(settings);
-  const double by_noise = std::sqrt(VarianceOfNoise(training.optimizer, steps, training.num_steps));
+  const TrainingOptions training = MakeTrainingOptions(settings);
+  const double by_noise = std::sqrt(ComputeNoiseVariance(training.optimizer, steps, training.num_steps));
   std::vector<LayerChange> layers;
   std::vector<double> sums, counts;
-  for (const ParameterSpec& p : ParametersOf(architecture)) {
+  for (const ParameterSpec& p : ListParameters(architecture)) {
     if (!p.trained) continue;
-    const std::string name = LayerOf(p);
+    const std::string name = NameLayer(p);
     if (layers.empty() || layers.back().name != name) {
       layers.push_back({.name = name, .by_noise = by_noise});
       sums.push_back(0);
@@ -50,8 +50,8 @@ std::vector<LayerChange> LayerChanges(const Architecture& architecture, std::spa
   return layers;
 }
 
-Result<std::vector<LayerChange>> ChangesOfCandidate(const std::string& base_path, const std::string& output,
-                                                    const DeploymentSettings& settings) {
+Result<std::vector<LayerChange>> CompareCandidate(const std::string& base_path, const std::string& output,
+                                                  const DeploymentSettings& settings) {
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(base_path, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const PlanModels models, OpenPlanModels(PlanFiles(output), base));
   if (!models.candidate) return std::vector<LayerChange>();

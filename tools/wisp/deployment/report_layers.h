@@ -13,7 +13,7 @@
 namespace wisp::tools {
 
 // The root mean square of the change of a layer's weights, and of the change that noise alone would have made
-// (VarianceOfNoise). It uses released values and public constants only.
+// (ComputeNoiseVariance). It uses released values and public constants only.
 struct LayerChange {
   std::string name;  // "block 1, attention"
   double moved = 0, by_noise = 0;
@@ -25,8 +25,8 @@ std::vector<LayerChange> LayerChanges(const Architecture& architecture, std::spa
                                       uint64_t steps);
 
 // Compares the candidate beside `output` with the model that its training began with; empty if there is no candidate.
-Result<std::vector<LayerChange>> ChangesOfCandidate(const std::string& base_path, const std::string& output,
-                                                    const DeploymentSettings& settings);
+Result<std::vector<LayerChange>> CompareCandidate(const std::string& base_path, const std::string& output,
+                                                  const DeploymentSettings& settings);
 
 }  // namespace wisp::tools
 

@@ -134,8 +134,8 @@ Chart EvaluationChart(const ReportedDeployment& deployment) {
     const double error = 2 * j.deviation;
     chart.bottom = std::min(chart.bottom, j.gain - error);
     chart.top = std::max(chart.top, j.gain + error);
-    chart.points.push_back({static_cast<double>(i + 1), j.gain, error, NameOf(j.found),
-                            j.day + ": " + Short(j.gain) + ", " + NameOf(j.found)});
+    chart.points.push_back({static_cast<double>(i + 1), j.gain, error, GetName(j.found),
+                            j.day + ": " + Short(j.gain) + ", " + GetName(j.found)});
   }
   const double room = 0.1 * (chart.top - chart.bottom);
   chart.top += room;

@@ -37,7 +37,7 @@ constexpr std::pair<const char*, AdapterSpec::Matrix> kMatrices[] = {
     {"feed_forward_out", AdapterSpec::kFeedForwardOut}};
 
 template <class T, size_t kCount>
-const char* NameOf(const Names<T> (&names)[kCount], T value) {
+const char* GetName(const Names<T> (&names)[kCount], T value) {
   for (const auto& [name, named] : names) {
     if (named == value) return name;
   }
@@ -79,12 +79,12 @@ void ReadKeys(JsonSection& s, ReadBlock& block) {
   s.Flag("rotary_interleaved", block.rotary_interleaved);
   s.Number("window", b.attention.window, 0, kMaxLength);
   s.Number("inner_width", b.feed_forward.inner_width, 1, 4.0 * kMaxWidth);
-  s.ChoiceOf<ActivationKind>("activation", b.feed_forward.activation, kActivations);
+  s.ParseChoice<ActivationKind>("activation", b.feed_forward.activation, kActivations);
   s.Flag("gated", b.feed_forward.gated);
   s.Number("norm_epsilon", b.norm_epsilon, 1e-12, 1e-1);
-  s.ChoiceOf<NormPlacement>("norm", b.norm, kPlacements);
-  s.ChoiceOf<NormKind>("norm_kind", b.norm_kind, kNormKinds);
-  s.ChoiceOf<Residual>("residual", b.residual, kResiduals);
+  s.ParseChoice<NormPlacement>("norm", b.norm, kPlacements);
+  s.ParseChoice<NormKind>("norm_kind", b.norm_kind, kNormKinds);
+  s.ParseChoice<Residual>("residual", b.residual, kResiduals);
   ReadBiases(s, b.biases);
 }
 
@@ -93,8 +93,8 @@ void ReadTextKeys(JsonSection& s, Architecture& a) {
   s.Number("token_types", a.token_types.count, 0, kMaxTokenTypes);
   s.Number("token_separator", separator, 0, kMaxItems - 1);
   s.Number("embedding_norm_epsilon", a.embedding_norm_epsilon, 1e-12, 1e-1);
-  s.ChoiceOf<Pooling>("pooling", a.head.pooling, kPoolings);
-  s.ChoiceOf<Pooler>("pooler", a.head.pooler, kPoolers);
+  s.ParseChoice<Pooling>("pooling", a.head.pooling, kPoolings);
+  s.ParseChoice<Pooler>("pooler", a.head.pooler, kPoolers);
   if (separator) a.token_types.separator = static_cast<int32_t>(*separator);
 }
 
@@ -122,7 +122,7 @@ void CheckTogether(JsonSection& s, Architecture architecture) {
 }
 
 // Returns the first block, or the default that an architecture without blocks would have.
-BlockSpec FirstOf(const Architecture& a) {
+BlockSpec GetFirst(const Architecture& a) {
   if (!a.blocks.empty()) return a.blocks.front();
   UniformArchitecture u = AsUniform(WithoutAdapter(a)).value_or(UniformArchitecture());
   u.num_blocks = 1;
@@ -140,8 +140,8 @@ void WriteLater(const BlockSpec& b, nlohmann::ordered_json& json) {
   }
   if (b.attention.window > 0) json["window"] = b.attention.window;
   if (b.feed_forward.gated) json["gated"] = true;
-  if (b.norm_kind != NormKind::kLayer) json["norm_kind"] = NameOf(kNormKinds, b.norm_kind);
-  if (b.residual != Residual::kPlain) json["residual"] = NameOf(kResiduals, b.residual);
+  if (b.norm_kind != NormKind::kLayer) json["norm_kind"] = GetName(kNormKinds, b.norm_kind);
+  if (b.residual != Residual::kPlain) json["residual"] = GetName(kResiduals, b.residual);
   if (b.biases != Biases::kAll) json["biases"] = false;
   if (b.biases == Biases::kQkv) json["qkv_biases"] = true;
 }
@@ -157,11 +157,11 @@ nlohmann::ordered_json WriteBlock(const BlockSpec& b) {
                                  {"rotary_width", rotary.width},
                                  {"window", b.attention.window},
                                  {"norm_epsilon", Shortest(b.norm_epsilon)},
-                                 {"activation", NameOf(kActivations, b.feed_forward.activation)},
+                                 {"activation", GetName(kActivations, b.feed_forward.activation)},
                                  {"gated", b.feed_forward.gated},
-                                 {"norm", NameOf(kPlacements, b.norm)},
-                                 {"norm_kind", NameOf(kNormKinds, b.norm_kind)},
-                                 {"residual", NameOf(kResiduals, b.residual)},
+                                 {"norm", GetName(kPlacements, b.norm)},
+                                 {"norm_kind", GetName(kNormKinds, b.norm_kind)},
+                                 {"residual", GetName(kResiduals, b.residual)},
                                  {"biases", b.biases == Biases::kAll},
                                  {"qkv_biases", b.biases == Biases::kQkv}};
   if (rotary.width == 0) return json;
@@ -174,8 +174,8 @@ void WriteTextKeys(const Architecture& a, nlohmann::ordered_json& json) {
   if (a.token_types.count > 0) json["token_types"] = a.token_types.count;
   if (a.token_types.separator >= 0) json["token_separator"] = a.token_types.separator;
   if (a.embedding_norm_epsilon) json["embedding_norm_epsilon"] = Shortest(*a.embedding_norm_epsilon);
-  if (a.head.pooling != Pooling::kFirst) json["pooling"] = NameOf(kPoolings, a.head.pooling);
-  if (a.head.pooler != Pooler::kTanh) json["pooler"] = NameOf(kPoolers, a.head.pooler);
+  if (a.head.pooling != Pooling::kFirst) json["pooling"] = GetName(kPoolings, a.head.pooling);
+  if (a.head.pooler != Pooler::kTanh) json["pooler"] = GetName(kPoolers, a.head.pooler);
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ nlohmann::ordered_json WriteBlocks(const Architecture& a) {
 }
 
 nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
-  const BlockSpec b = FirstOf(a);
+  const BlockSpec b = GetFirst(a);
   nlohmann::ordered_json json = {{"max_length", a.max_length},
                                  {"width", a.width},
                                  {"num_heads", b.attention.num_heads},
@@ -196,15 +196,15 @@ nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
                                  {"embedding_scale", Shortest(a.embedding_scale)},
                                  {"attention_slope", Shortest(b.attention.slope)},
                                  {"norm_epsilon", Shortest(b.norm_epsilon)},
-                                 {"activation", NameOf(kActivations, b.feed_forward.activation)},
-                                 {"norm", NameOf(kPlacements, b.norm)},
-                                 {"output_table", NameOf(kOutputTables, a.head.output_table)},
-                                 {"output_bias", NameOf(kOutputBiases, a.head.output_bias)},
-                                 {"positions", NameOf(kAlignments, a.positions)},
-                                 {"attend", NameOf(kAttends, a.attend)},
-                                 {"re_attention", NameOf(kReAttentions, a.re_attention)}};
+                                 {"activation", GetName(kActivations, b.feed_forward.activation)},
+                                 {"norm", GetName(kPlacements, b.norm)},
+                                 {"output_table", GetName(kOutputTables, a.head.output_table)},
+                                 {"output_bias", GetName(kOutputBiases, a.head.output_bias)},
+                                 {"positions", GetName(kAlignments, a.positions)},
+                                 {"attend", GetName(kAttends, a.attend)},
+                                 {"re_attention", GetName(kReAttentions, a.re_attention)}};
   WriteLater(b, json);
-  if (a.position_table != PositionTable::kLearned) json["position_table"] = NameOf(kPositionTables, a.position_table);
+  if (a.position_table != PositionTable::kLearned) json["position_table"] = GetName(kPositionTables, a.position_table);
   if (a.head.temperature != 0) json["temperature"] = Shortest(a.head.temperature);
   WriteTextKeys(a, json);
   if (!AsUniform(WithoutAdapter(a))) json["blocks"] = WriteBlocks(a);
@@ -213,7 +213,7 @@ nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
 
 void ReadArchitecture(JsonSection& s, const UniformArchitecture& defaults, Architecture& architecture) {
   architecture = defaults;
-  ReadBlock common{.spec = FirstOf(architecture)};
+  ReadBlock common{.spec = GetFirst(architecture)};
   if (const RotarySpec& rotary = common.spec.attention.rotary; rotary.width > 0) {
     common.rotary_base = rotary.base;
     common.rotary_interleaved = rotary.interleaved;
@@ -225,13 +225,13 @@ void ReadArchitecture(JsonSection& s, const UniformArchitecture& defaults, Archi
   s.Number("num_blocks", num_blocks, 0, kMaxBlocks);
   s.Number("embedding_scale", architecture.embedding_scale, 1e-6, 1e6);
   ReadKeys(s, common);
-  s.ChoiceOf<OutputTable>("output_table", architecture.head.output_table, kOutputTables);
-  s.ChoiceOf<OutputBias>("output_bias", architecture.head.output_bias, kOutputBiases);
+  s.ParseChoice<OutputTable>("output_table", architecture.head.output_table, kOutputTables);
+  s.ParseChoice<OutputBias>("output_bias", architecture.head.output_bias, kOutputBiases);
   s.Number("temperature", architecture.head.temperature, 0, 100);
-  s.ChoiceOf<PositionAlignment>("positions", architecture.positions, kAlignments);
-  s.ChoiceOf<PositionTable>("position_table", architecture.position_table, kPositionTables);
-  s.ChoiceOf<ReAttention>("re_attention", architecture.re_attention, kReAttentions);
-  s.ChoiceOf<Attend>("attend", architecture.attend, kAttends);
+  s.ParseChoice<PositionAlignment>("positions", architecture.positions, kAlignments);
+  s.ParseChoice<PositionTable>("position_table", architecture.position_table, kPositionTables);
+  s.ParseChoice<ReAttention>("re_attention", architecture.re_attention, kReAttentions);
+  s.ParseChoice<Attend>("attend", architecture.attend, kAttends);
   ReadTextKeys(s, architecture);
   std::vector<BlockSpec> blocks;
   s.Objects("blocks", [&](JsonSection& inner) {

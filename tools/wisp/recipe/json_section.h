@@ -76,11 +76,11 @@ class JsonSection {
 
   template <class T>
   void Choice(const char* key, T& value, std::initializer_list<std::pair<const char*, T>> choices) {
-    ChoiceOf<T>(key, value, {choices.begin(), choices.size()});
+    ParseChoice<T>(key, value, {choices.begin(), choices.size()});
   }
 
   template <class T>
-  void ChoiceOf(const char* key, T& value, std::span<const std::pair<const char*, T>> choices) {
+  void ParseChoice(const char* key, T& value, std::span<const std::pair<const char*, T>> choices) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
     std::string allowed;

@@ -17,7 +17,7 @@
 
 namespace wisp::tools {
 
-inline std::string CommandsOf(const std::string& path, const std::vector<const CLI::App*>& commands) {
+inline std::string ListCommands(const std::string& path, const std::vector<const CLI::App*>& commands) {
   std::string names;
   for (const CLI::App* c : commands) names += (names.empty() ? "" : ", ") + c->get_name();
   return "the commands of " + path + " are " + names;
@@ -56,7 +56,7 @@ inline std::string UnknownWord(const CLI::App& whole, int argc, const char* cons
     if (commands.empty() || word.empty()) continue;
     const auto next =
         std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == word; });
-    if (next == commands.end()) return "there is no command '" + word + "'; " + CommandsOf(path, commands);
+    if (next == commands.end()) return "there is no command '" + word + "'; " + ListCommands(path, commands);
     app = *next;
     path += " " + app->get_name();
   }

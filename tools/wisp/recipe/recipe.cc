@@ -63,7 +63,7 @@ void ReadFields(JsonSection& s, const std::string& prefix, RunKind kind, RunSpec
     if ((field.kinds & static_cast<uint8_t>(kind)) == 0 || !std::string_view(field.path).starts_with(prefix)) continue;
     const char* key = field.path + prefix.size();
     const char* dot = std::strchr(key, '.');
-    if (TypeOf(field) == FieldType::kObject) {
+    if (GetType(field) == FieldType::kObject) {
       const std::string name = key;
       s.Object(key, [&](JsonSection& inner) {
         if (name == "adapter") return ReadAdapter(inner, spec.adapter);
@@ -100,7 +100,7 @@ Result<RunSpec> Parse(const std::string& where, const nlohmann::json& json, RunK
 
 }  // namespace
 
-bool IsOfClassifier(const nlohmann::json& json) {
+bool DescribesClassifier(const nlohmann::json& json) {
   return json.is_object() && (json.contains("dp_fp") ||
                               (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
 }
@@ -112,7 +112,7 @@ Status CheckTuning(const std::string& declared) {
 
 Result<RunSpec> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
-  if (IsOfClassifier(json))
+  if (DescribesClassifier(json))
     return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp-lab audit step");
   return ParseRecipe(path + ":", json);
 }
@@ -164,7 +164,7 @@ Result<RunSpec> ParseRecipe(const std::string& where, const nlohmann::json& json
 
 Result<RunSpec> ReadClassifyRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
-  if (json.is_object() && !IsOfClassifier(json)) {
+  if (json.is_object() && !DescribesClassifier(json)) {
     return InvalidData(
         path,
         ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");

@@ -18,7 +18,7 @@ Result<RunSpec> ParseRecipe(const std::string& where, const nlohmann::json& json
 Result<RunSpec> ReadClassifyRecipe(const std::string& path);
 
 // Returns true for a recipe of a classifier: it has dp_fp or names classes.
-bool IsOfClassifier(const nlohmann::json& json);
+bool DescribesClassifier(const nlohmann::json& json);
 
 // Checks that a declaration can stand in the name of a run: at most 256 bytes of UTF-8 without control characters and
 // semicolons. Returns kInvalidArgument otherwise.

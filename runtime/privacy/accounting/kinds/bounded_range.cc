@@ -57,11 +57,11 @@ double BoundedRangeRdp(double eta, double order) {
   return std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)));
 }
 
-double BoundedRangeRdpOfAll(const Mechanism& m, double order) {
+double BoundedRangeTotalRdp(const Mechanism& m, double order) {
   return static_cast<double>(m.steps()) * BoundedRangeRdp(m.range(), order);
 }
 
-double RangeOfSample(const Mechanism& m) { return m.range(); }
+double GetSampleRange(const Mechanism& m) { return m.range(); }
 
 DiscretePld DiscretiseBoundedRange(const Mechanism& m, Direction, double step) {
   return ConnectTheDots(BoundedRangePair(m.range()), step);
@@ -88,8 +88,8 @@ constinit const MechanismKind kBoundedRangeKind{
     .parameters = {{{"range", "range", kAboveZero, std::numeric_limits<double>::max(), "a positive number"}}},
     .steps_of_unit = nullptr,
     .check = nullptr,
-    .pure_epsilon = RangeOfSample,
-    .rdp = BoundedRangeRdpOfAll,
+    .pure_epsilon = GetSampleRange,
+    .rdp = BoundedRangeTotalRdp,
     .rdp_of_step = nullptr,
     .gdp_mu_squared = nullptr,
     .fits_grid = SampleFitsGrid,

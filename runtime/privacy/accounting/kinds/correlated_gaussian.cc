@@ -18,7 +18,7 @@ namespace wisp::privacy {
 namespace {
 
 // The plain Gaussian that costs as much.
-Mechanism PlainGaussianOf(const Mechanism& m) {
+Mechanism MakePlainGaussian(const Mechanism& m) {
   const double sensitivity = CorrelatedSensitivity(m.lambda(), static_cast<uint64_t>(m.Parameter("participations")),
                                                    static_cast<uint64_t>(m.Parameter("separation")));
   return *Mechanism::Gaussian({.noise_multiplier = m.noise_multiplier() / sensitivity * (1 - 1e-14),
@@ -72,15 +72,15 @@ constinit const MechanismKind kCorrelatedGaussianKind{
         },
     .check = CheckCorrelated,
     .pure_epsilon = nullptr,
-    .rdp = [](const Mechanism& m, double order) { return kGaussianKind.rdp(PlainGaussianOf(m), order); },
+    .rdp = [](const Mechanism& m, double order) { return kGaussianKind.rdp(MakePlainGaussian(m), order); },
     .rdp_of_step = nullptr,
-    .gdp_mu_squared = [](const Mechanism& m) { return kGaussianKind.gdp_mu_squared(PlainGaussianOf(m)); },
-    .fits_grid = [](const Mechanism& m) { return kGaussianKind.fits_grid(PlainGaussianOf(m)); },
+    .gdp_mu_squared = [](const Mechanism& m) { return kGaussianKind.gdp_mu_squared(MakePlainGaussian(m)); },
+    .fits_grid = [](const Mechanism& m) { return kGaussianKind.fits_grid(MakePlainGaussian(m)); },
     .is_symmetric = [](const Mechanism&) { return true; },
-    .as_one_gaussian = [](const Mechanism& m) { return kGaussianKind.as_one_gaussian(PlainGaussianOf(m)); },
-    .range = [](const Mechanism& m, Direction d) { return kGaussianKind.range(PlainGaussianOf(m), d); },
+    .as_one_gaussian = [](const Mechanism& m) { return kGaussianKind.as_one_gaussian(MakePlainGaussian(m)); },
+    .range = [](const Mechanism& m, Direction d) { return kGaussianKind.range(MakePlainGaussian(m), d); },
     .discretise = [](const Mechanism& m, Direction d,
-                     double step) { return kGaussianKind.discretise(PlainGaussianOf(m), d, step); },
+                     double step) { return kGaussianKind.discretise(MakePlainGaussian(m), d, step); },
     .compose_alone = nullptr,
     .is_no_more_than = nullptr,
     .rounded_up = nullptr,

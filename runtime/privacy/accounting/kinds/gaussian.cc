@@ -115,7 +115,7 @@ double SubsampledLogMoment(double q, double s, uint32_t order) {
 
 // Remove is the larger direction (the same paper, theorem 5: reflection swaps the pair). The terms of the moment are
 // accurate to 1e-12.
-double SubsampledRdpOfStep(const Mechanism& m, uint32_t order) {
+double SubsampledStepRdp(const Mechanism& m, uint32_t order) {
   const double a = order, s = m.noise_multiplier(), q = m.sampling_probability();
   return (q == 1 ? a / (2 * s * s) : SubsampledLogMoment(q, s, order) / (a - 1)) * (1 + 1e-10);
 }
@@ -128,7 +128,7 @@ double GaussianMuSquared(const Mechanism& m) {
 bool EveryRecordTakesPart(const Mechanism& m) { return m.sampling_probability() == 1; }
 
 // The steps of a plain Gaussian are one Gaussian with less noise.
-std::optional<double> NoiseOfOneGaussian(const Mechanism& m) {
+std::optional<double> CombinedGaussianNoise(const Mechanism& m) {
   if (!EveryRecordTakesPart(m)) return std::nullopt;
   return m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14);
 }
@@ -176,7 +176,7 @@ constinit const MechanismKind kGaussianKind{
     .gdp_mu_squared = GaussianMuSquared,
     .fits_grid = GaussianFitsGrid,
     .is_symmetric = EveryRecordTakesPart,
-    .as_one_gaussian = NoiseOfOneGaussian,
+    .as_one_gaussian = CombinedGaussianNoise,
     .range = GaussianRange,
     .discretise = DiscretiseGaussian,
     .compose_alone = nullptr,
@@ -197,11 +197,11 @@ constinit const MechanismKind kPoissonSubsampledGaussianKind{
     .check = CheckSampling,
     .pure_epsilon = nullptr,
     .rdp = GaussianRdp,
-    .rdp_of_step = SubsampledRdpOfStep,
+    .rdp_of_step = SubsampledStepRdp,
     .gdp_mu_squared = GaussianMuSquared,
     .fits_grid = GaussianFitsGrid,
     .is_symmetric = EveryRecordTakesPart,
-    .as_one_gaussian = NoiseOfOneGaussian,
+    .as_one_gaussian = CombinedGaussianNoise,
     .range = GaussianRange,
     .discretise = DiscretiseGaussian,
     .compose_alone = nullptr,

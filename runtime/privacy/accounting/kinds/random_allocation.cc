@@ -108,8 +108,8 @@ AllocationSum Finer(const AllocationSum& sum) {
 }
 
 // The place of e^(i h) + e^((i - d) h): `up` of its mass lies at point i + offset + 1, the rest at i + offset.
-struct PlaceOfSum {
-  PlaceOfSum(int64_t d, double step) {
+struct SumPlace {
+  SumPlace(int64_t d, double step) {
     const double log = std::log1p(std::exp(-static_cast<double>(d) * step)), floor = std::floor(log / step);
     offset = static_cast<int64_t>(floor);
     up = std::clamp(std::expm1(log - floor * step) / std::expm1(step), 0.0, 1.0);
@@ -133,17 +133,17 @@ AllocationSum Add(const AllocationSum& a, const AllocationSum& b) {
   const int64_t widest = std::max(a.last() - b.first, b.last() - a.first);
   AllocationSum sum{.share = a.share + b.share,
                     .step = a.step,
-                    .first = std::max(a.first, b.first) + PlaceOfSum(widest, a.step).offset};
+                    .first = std::max(a.first, b.first) + SumPlace(widest, a.step).offset};
   sum.fall = std::max(a.fall, b.fall) + a.step;
   sum.lost = a.lost + b.lost;
   sum.lost_mean = a.lost_mean + b.lost * a.share + b.lost_mean + a.lost * b.share;
-  const int64_t last = std::max(a.last(), b.last()) + PlaceOfSum(0, sum.step).offset + 1;
+  const int64_t last = std::max(a.last(), b.last()) + SumPlace(0, sum.step).offset + 1;
   std::vector<double> lower(static_cast<size_t>(last - sum.first + 1), 0.0), upper = lower;
   const bool same = &a == &b;
   for (int64_t d = same ? 0 : a.first - b.last(); d <= a.last() - b.first; ++d) {
     const int64_t begin = std::max(a.first, b.first + d), end = std::min(a.last(), b.last() + d);
     if (begin > end) continue;
-    const PlaceOfSum place(std::abs(d), sum.step);
+    const SumPlace place(std::abs(d), sum.step);
     const auto at = static_cast<size_t>(std::max(begin, begin - d) + place.offset - sum.first);
     MultiplyAndAdd(&a.mass[static_cast<size_t>(begin - a.first)], &b.mass[static_cast<size_t>(begin - d - b.first)],
                    static_cast<size_t>(end - begin + 1), same && d > 0 ? 2 : 1, place.up, &lower[at], &upper[at]);
@@ -155,7 +155,7 @@ AllocationSum Add(const AllocationSum& a, const AllocationSum& b) {
 }
 
 // Halving t again and again leaves at most two sizes of sums at a time, that of t / 2^j rounded down and up.
-AllocationSum SumOfTerms(double noise, uint64_t t) {
+AllocationSum SumTerms(double noise, uint64_t t) {
   int halvings = 0;
   while (t >> halvings > 1) ++halvings;
   AllocationSum low = OneTerm(noise, static_cast<double>(t)), high = Add(low, low);  // of 1 and 2 terms
@@ -194,7 +194,7 @@ LogMoments MixMoments(const LogMoments& a, double n, const LogMoments& b, double
   return mixed;
 }
 
-LogMoments MomentsOfMean(double noise, uint64_t t) {
+LogMoments MeanMoments(double noise, uint64_t t) {
   LogMoments power(kMostMoments + 1), all;
   for (size_t a = 0; a < power.size(); ++a) {
     const auto order = static_cast<double>(a);
@@ -239,7 +239,7 @@ struct EpochCosts {
 
 // Caches the two newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for both directions
 // on two grids; a filter asks for thirty orders.
-EpochCosts& CostsOfEpoch(const Mechanism& m) {
+EpochCosts& GetEpochCosts(const Mechanism& m) {
   static thread_local std::vector<EpochCosts> newest;
   constexpr size_t kMostEpochs = 2;
   const auto t = static_cast<uint64_t>(m.Parameter("epoch_steps"));
@@ -248,18 +248,18 @@ EpochCosts& CostsOfEpoch(const Mechanism& m) {
       std::find_if(newest.begin(), newest.end(), [&](const EpochCosts& c) { return c.noise == noise && c.t == t; });
   if (known != newest.end()) return *known;
   if (newest.size() == kMostEpochs) newest.erase(newest.begin());
-  return newest.emplace_back(EpochCosts{noise, t, SumOfTerms(noise, t), {}});
+  return newest.emplace_back(EpochCosts{noise, t, SumTerms(noise, t), {}});
 }
 
 LossRange AllocationRange(const Mechanism& m, Direction direction) {
-  const AllocationSum& ratio = CostsOfEpoch(m).ratio;
+  const AllocationSum& ratio = GetEpochCosts(m).ratio;
   const double low = static_cast<double>(ratio.first) * ratio.step,
                high = static_cast<double>(ratio.last()) * ratio.step;
   return direction == Direction::kRemove ? LossRange{low, high} : LossRange{-high, -low};
 }
 
 DiscretePld DiscretiseAllocation(const Mechanism& m, Direction direction, double step) {
-  const AllocationSum& ratio = CostsOfEpoch(m).ratio;
+  const AllocationSum& ratio = GetEpochCosts(m).ratio;
   DiscretePld pld{.step = ratio.step, .first = ratio.first, .mass = ratio.mass};
   if (direction == Direction::kRemove) {
     for (size_t i = 0; i < pld.mass.size(); ++i) pld.mass[i] *= ratio.ValueAt(i);
@@ -274,16 +274,16 @@ DiscretePld DiscretiseAllocation(const Mechanism& m, Direction direction, double
 }
 
 // (order - 1) times the Renyi divergence of one epoch, the larger of both directions, at an order up to kMostMoments.
-double LogMomentOfEpoch(const Mechanism& m, uint32_t order) {
+double EpochLogMoment(const Mechanism& m, uint32_t order) {
   if (order < 2) return 0;
-  EpochCosts& costs = CostsOfEpoch(m);
-  if (costs.moments.empty()) costs.moments = MomentsOfMean(costs.noise, costs.t);
+  EpochCosts& costs = GetEpochCosts(m);
+  if (costs.moments.empty()) costs.moments = MeanMoments(costs.noise, costs.t);
   const double add = LogInverseMoment(costs.ratio, costs.noise, static_cast<double>(costs.t), order - 1);
   return std::max({0.0, costs.moments[order], add}) + kMomentRounding;
 }
 
-double AllocationRdpOfStep(const Mechanism& m, uint32_t order) {
-  return order <= kMostMoments ? LogMomentOfEpoch(m, order) / (order - 1) : kInfinity;
+double AllocationStepRdp(const Mechanism& m, uint32_t order) {
+  return order <= kMostMoments ? EpochLogMoment(m, order) / (order - 1) : kInfinity;
 }
 
 // Between whole orders the logarithm of a moment lies below the line through theirs: it is convex.
@@ -291,7 +291,7 @@ double AllocationRdp(const Mechanism& m, double order) {
   if (!(order < kMostMoments)) return kInfinity;
   const double below = std::floor(order), part = order - below;
   const auto whole = static_cast<uint32_t>(below);
-  const double log_moment = (1 - part) * LogMomentOfEpoch(m, whole) + part * LogMomentOfEpoch(m, whole + 1);
+  const double log_moment = (1 - part) * EpochLogMoment(m, whole) + part * EpochLogMoment(m, whole + 1);
   return static_cast<double>(m.steps()) * log_moment / (order - 1);
 }
 
@@ -324,7 +324,7 @@ constinit const MechanismKind kRandomAllocationKind{
     .check = CheckAllocation,
     .pure_epsilon = nullptr,
     .rdp = AllocationRdp,
-    .rdp_of_step = AllocationRdpOfStep,
+    .rdp_of_step = AllocationStepRdp,
     .gdp_mu_squared = nullptr,
     .fits_grid = [](const Mechanism&) { return true; },
     .is_symmetric = [](const Mechanism& m) { return m.Parameter("epoch_steps") == 1; },

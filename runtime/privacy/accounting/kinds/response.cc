@@ -35,9 +35,9 @@ constexpr double kMostSamples = 0x1p20;
 // A relative error per sample that exceeds the rounding of the convolutions. Sums of n products of positive numbers are
 // off by (n + 1) u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) +
 // 1) u and e(1) <= 4 u give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
-constexpr double kRoundingOfSample = 64 * 0x1p-53;
+constexpr double kSampleRounding = 64 * 0x1p-53;
 // A margin of this kind for ConvolveDirectly's use in Compose, on at most 512 nonzero points.
-constexpr double kRoundingOfTerm = 600 * 0x1p-53;
+constexpr double kTermRounding = 600 * 0x1p-53;
 
 constexpr MechanismParameter kLambda{"lambda", "lambda", 0, kBelowOne, "0 and above, below 1"};
 
@@ -45,7 +45,7 @@ double ResponseLoss(const Mechanism& m) { return std::log1p(m.lambda() / ((1 - m
 
 // Renyi divergence of the pair above in one sample, exactly.
 double ResponseRdp(const Mechanism& m, double order) {
-  const double a = order - 1, eps0 = m.PureEpsilonOfStep(), low = (1 - m.lambda()) * m.min_probability();
+  const double a = order - 1, eps0 = m.PureEpsilonPerStep(), low = (1 - m.lambda()) * m.min_probability();
   const double still = (1 - m.lambda()) * (1 - 2 * m.min_probability());
   // E of e^(a L), minus 1, is lambda (e^(a eps0) - 1) + low (e^(a eps0) + e^(-a eps0) - 2): no difference of nearly
   // equal numbers.
@@ -54,12 +54,12 @@ double ResponseRdp(const Mechanism& m, double order) {
   return LogAddExp(LogAddExp(std::log(m.lambda() + low) + a * eps0, std::log(still)), std::log(low) - a * eps0) / a;
 }
 
-double ResponseRdpOfAll(const Mechanism& m, double order) {
+double ResponseTotalRdp(const Mechanism& m, double order) {
   return static_cast<double>(m.steps()) * ResponseRdp(m, order);
 }
 
-double ResponseRdpOfStep(const Mechanism& m, uint32_t order) {
-  const double a = order, eps0 = m.PureEpsilonOfStep(), size = (a - 1) * eps0;
+double ResponseStepRdp(const Mechanism& m, uint32_t order) {
+  const double a = order, eps0 = m.PureEpsilonPerStep(), size = (a - 1) * eps0;
   // If ResponseRdp adds logarithms as large as `size`, each is rounded.
   return eps0 == 0 ? 0 : ResponseRdp(m, a) * (1 + 1e-10) + (size < 1 ? 0 : 1e-14 * (1 + size) / (a - 1));
 }
@@ -100,8 +100,8 @@ constexpr MechanismKind MakeResponseKind(const MechanismParameter& public_values
       .steps_of_unit = nullptr,
       .check = nullptr,
       .pure_epsilon = ResponseLoss,
-      .rdp = ResponseRdpOfAll,
-      .rdp_of_step = ResponseRdpOfStep,
+      .rdp = ResponseTotalRdp,
+      .rdp_of_step = ResponseStepRdp,
       .gdp_mu_squared = nullptr,
       .fits_grid = SampleFitsGrid,
       .is_symmetric = SampleIsSymmetric,
@@ -125,7 +125,7 @@ bool WorthALattice(const Mechanism& response) {
 
 DiscretePld ResponseLattice(const Mechanism& response) {
   const double lambda = response.lambda(), m = (1 - lambda) * response.min_probability();
-  DiscretePld power{.step = response.PureEpsilonOfStep(),
+  DiscretePld power{.step = response.PureEpsilonPerStep(),
                     .first = -1,
                     .mass = {m, (1 - lambda) * (1 - 2 * response.min_probability()), lambda + m}};
   DiscretePld all{.step = power.step, .first = 0, .mass = {1.0}};
@@ -133,7 +133,7 @@ DiscretePld ResponseLattice(const Mechanism& response) {
     if (rest % 2 == 1) all = ConvolveDirectly(all, power);
     if (rest > 1) power = ConvolveDirectly(power, power);
   }
-  const double rounding = kRoundingOfSample * static_cast<double>(response.steps()) + kRoundingOfTerm;
+  const double rounding = kSampleRounding * static_cast<double>(response.steps()) + kTermRounding;
   for (double& mass : all.mass) mass *= 1 + (response.steps() == 1 ? 0.0 : rounding);
   return all;
 }

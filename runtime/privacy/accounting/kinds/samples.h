@@ -17,10 +17,10 @@ bool WorthALattice(const Mechanism& response);
 DiscretePld ResponseLattice(const Mechanism& response);
 
 // MechanismKind's functions, for kinds whose losses are at most the pure epsilon, in both directions alike.
-inline bool SampleFitsGrid(const Mechanism& m) { return m.PureEpsilonOfStep() <= kLargestSampleLoss; }
+inline bool SampleFitsGrid(const Mechanism& m) { return m.PureEpsilonPerStep() <= kLargestSampleLoss; }
 inline bool SampleIsSymmetric(const Mechanism&) { return true; }
 inline LossRange SampleRange(const Mechanism& m, Direction) {
-  const double loss = m.PureEpsilonOfStep();
+  const double loss = m.PureEpsilonPerStep();
   return {-loss, loss};
 }
 

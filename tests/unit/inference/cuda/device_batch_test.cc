@@ -19,7 +19,7 @@ using Histories = std::vector<std::vector<int32_t>>;
 const UniformArchitecture kLarger = {
     .num_items = 700, .max_length = 20, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40};
 
-std::vector<std::span<const int32_t>> SpansOf(const Histories& histories) {
+std::vector<std::span<const int32_t>> MakeSpans(const Histories& histories) {
   return {histories.begin(), histories.end()};
 }
 
@@ -50,7 +50,7 @@ class DeviceBatchTest : public ::testing::Test {
     const auto batch = *BatchRecommender::Create(*session, how);
     std::vector<Recommendation> best(histories.size() * options.count, {-7, 0});
     std::vector<size_t> found(histories.size(), 999);
-    const Status status = batch->Recommend(SpansOf(histories), options, best, found);
+    const Status status = batch->Recommend(MakeSpans(histories), options, best, found);
     ASSERT_TRUE(status.ok()) << status.message();
     for (size_t i = 0; i < histories.size(); ++i) {
       const auto expected = *alone->Recommend(histories[i], options);
@@ -109,7 +109,7 @@ TEST_F(DeviceBatchTest, BadRequestsAssignNothing) {
   std::vector<Recommendation> best(6, {-7, 0});
   std::vector<size_t> found(3, 999);
   const Histories histories = {{1}, {2}, {3, 700}};
-  const Status status = batch->Recommend(SpansOf(histories), {.count = 2}, best, found);
+  const Status status = batch->Recommend(MakeSpans(histories), {.count = 2}, best, found);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   for (const Recommendation& r : best) EXPECT_EQ(r.item, -7);
 }
@@ -139,7 +139,7 @@ TEST_F(DeviceBatchTest, ADeviceThatFailsGivesAnError) {
     const auto batch = *BatchRecommender::Create(**session, {.rows = 3});
     std::vector<Recommendation> best(20);
     std::vector<size_t> found(5);
-    const Status status = batch->Recommend(SpansOf(histories), {.count = 4}, best, found);
+    const Status status = batch->Recommend(MakeSpans(histories), {.count = 4}, best, found);
     reached_the_end = status.ok();
     EXPECT_NE(status.ok(), memory.failed());
     if (!status.ok()) {

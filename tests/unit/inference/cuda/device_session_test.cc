@@ -293,7 +293,7 @@ constexpr Other kOthers[] = {{kernels::Arithmetic::kTf32, 4e-3f, 1},
                              {kernels::Arithmetic::kBfloat16, 3e-2f, 2},
                              {kernels::Arithmetic::kInt8, 6e-2f, 4}};
 
-kernels::Device DeviceOf(const Other& other, const kernels::Device& like) {
+kernels::Device ChooseDevice(const Other& other, const kernels::Device& like) {
   return {kernels::cuda::Ops(other.arithmetic), like.memory};
 }
 
@@ -310,7 +310,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
     float largest = 0;
     for (const float score : expected) largest = std::max(largest, std::abs(score));
     for (const Other& other : kOthers) {
-      const kernels::Device device = DeviceOf(other, TheDevice());
+      const kernels::Device device = ChooseDevice(other, TheDevice());
       SCOPED_TRACE(::testing::Message() << device.ops->name << ", seed " << seed);
       const std::vector<float> scores = Scores(*Open(device), history);
       EXPECT_NE(scores, expected);
@@ -322,12 +322,12 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
 TEST_F(DeviceSessionTest, NumbersBeyondFloat16_AreSaid) {
   const Architecture a = kLarger;
   weights_ = test::RandomWeights(a, 22);
-  const ParameterSpec table = ParametersOf(a)[0];
+  const ParameterSpec table = ListParameters(a)[0];
   weights_[table.offset + 5] = 1e5f;
   ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
   const std::vector<int32_t> history = {1, 2};
   for (const Other& other : kOthers) {
-    const auto top = Open(DeviceOf(other, TheDevice()))->Recommend(history, {.count = 3});
+    const auto top = Open(ChooseDevice(other, TheDevice()))->Recommend(history, {.count = 3});
     EXPECT_EQ(top.ok(), other.arithmetic != kernels::Arithmetic::kFloat16) << top.status().message();
     if (top.ok()) continue;
     EXPECT_NE(top.status().message().find("too large for cuda float16, whose largest number is 65504"),
@@ -340,7 +340,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsAreOneLaunchAndRememberToTheBit) {
   Write(kLarger, 21);
   const auto float_session = Open(TheDevice());
   for (const Other& other : kOthers) {
-    const auto session = Open(DeviceOf(other, TheDevice())), each = Open(DeviceOf(other, OneByOne()));
+    const auto session = Open(ChooseDevice(other, TheDevice())), each = Open(ChooseDevice(other, OneByOne()));
     SCOPED_TRACE(session->graph().ops().name);
     std::vector<int32_t> history = {4, 90, 5};
     for (const int32_t next : {1, 699, 4}) {
@@ -352,7 +352,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsAreOneLaunchAndRememberToTheBit) {
 #endif
       const std::vector<float> scores = Scores(*session, history);
       ASSERT_EQ(scores, Scores(*each, history));
-      ASSERT_EQ(scores, Scores(*Open(DeviceOf(other, TheDevice())), history));
+      ASSERT_EQ(scores, Scores(*Open(ChooseDevice(other, TheDevice())), history));
     }
     // Besides the words there are constants, and the padding of a row or a matrix.
     const size_t words = float_session->memory().packed_weights / other.smaller;

@@ -66,7 +66,7 @@ TEST(EmulateDeathTest, ABarrierOfAWarpOrdersItsLanes) {
 }
 
 // A warp's barrier does not order the threads of another warp.
-__global__ void ReadOfAnotherWarp(int* y) {
+__global__ void ReadAnotherWarp(int* y) {
   __shared__ Shared<int, 1> one;
   if (threadIdx.x == 0) one[0] = 7;
   __syncwarp();
@@ -75,7 +75,7 @@ __global__ void ReadOfAnotherWarp(int* y) {
 
 TEST(EmulateDeathTest, ABarrierOfAWarpDoesNotOrderOtherWarps) {
   std::vector<int> y(kThreads);
-  EXPECT_DEATH(Launch(ReadOfAnotherWarp, {.threads = kThreads}, y.data()), "shared memory is read");
+  EXPECT_DEATH(Launch(ReadAnotherWarp, {.threads = kThreads}, y.data()), "shared memory is read");
 }
 
 enum class Diverges { kBarrier, kShuffle, kPlaces };
@@ -107,7 +107,7 @@ TEST(EmulateDeathTest, BarriersThatNotAllReachEndTheProcess) {
 
 __global__ void NoteOrder(std::vector<unsigned>* order) { order->push_back(blockIdx.x * kThreads + threadIdx.x); }
 
-std::vector<unsigned> OrderOf(uint64_t seed) {
+std::vector<unsigned> GetOrder(uint64_t seed) {
   std::vector<unsigned> order;
   emulate::Seed(seed);
   Launch(NoteOrder, {.blocks = 3, .threads = kThreads}, &order);
@@ -115,9 +115,9 @@ std::vector<unsigned> OrderOf(uint64_t seed) {
 }
 
 TEST(Emulate, TheSeedSaysTheOrderOfThreadsAndBlocks) {
-  const std::vector<unsigned> order = OrderOf(5);
-  EXPECT_EQ(order, OrderOf(5));
-  EXPECT_NE(order, OrderOf(6));
+  const std::vector<unsigned> order = GetOrder(5);
+  EXPECT_EQ(order, GetOrder(5));
+  EXPECT_NE(order, GetOrder(6));
   EXPECT_EQ(std::set<unsigned>(order.begin(), order.end()).size(), 3 * kThreads);
 }
 
@@ -160,7 +160,7 @@ __global__ void ReadNext(const Arrays& arrays) {
 }
 
 template <Grids kGrids>
-std::vector<int> ReadOfNext(uint64_t seed = 1) {
+std::vector<int> ReadNeighbour(uint64_t seed = 1) {
   constexpr unsigned kBlocks = emulate::kBlocksTogether;
   std::vector<int> x(kBlocks), y(kBlocks);
   emulate::Seed(seed);
@@ -171,8 +171,8 @@ std::vector<int> ReadOfNext(uint64_t seed = 1) {
 TEST(Emulate, BlocksThatRunTogetherWaitForEachOther) {
   bool missed = false;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    EXPECT_EQ(ReadOfNext<Grids::kSound>(seed), (std::vector<int>{2, 3, 1}));
-    missed = missed || ReadOfNext<Grids::kNoBarrier>(seed) != std::vector<int>{2, 3, 1};
+    EXPECT_EQ(ReadNeighbour<Grids::kSound>(seed), (std::vector<int>{2, 3, 1}));
+    missed = missed || ReadNeighbour<Grids::kNoBarrier>(seed) != std::vector<int>{2, 3, 1};
   }
   EXPECT_TRUE(missed) << "a barrier that is not there makes no difference";
 }
@@ -180,10 +180,12 @@ TEST(Emulate, BlocksThatRunTogetherWaitForEachOther) {
 __global__ void WaitForTheGrid(int*) { GridBarrier(); }
 
 TEST(EmulateDeathTest, BarriersOfTheGridThatNotAllReachEndTheProcess) {
-  EXPECT_DEATH(ReadOfNext<Grids::kOneBlockLess>(), "emulate_test.cc:[0-9]+: a barrier of the grid that not all blocks");
-  EXPECT_DEATH(ReadOfNext<Grids::kPlaces>(), "emulate_test.cc:[0-9]+: blocks wait at different barriers");
-  EXPECT_DEATH(ReadOfNext<Grids::kOneThreadLess>(), "emulate_test.cc:[0-9]+: a barrier, shuffle or vote that not all");
-  EXPECT_DEATH(ReadOfNext<Grids::kKeepsShared>(), "emulate_test.cc:[0-9]+: shared memory is read that nothing");
+  EXPECT_DEATH(ReadNeighbour<Grids::kOneBlockLess>(),
+               "emulate_test.cc:[0-9]+: a barrier of the grid that not all blocks");
+  EXPECT_DEATH(ReadNeighbour<Grids::kPlaces>(), "emulate_test.cc:[0-9]+: blocks wait at different barriers");
+  EXPECT_DEATH(ReadNeighbour<Grids::kOneThreadLess>(),
+               "emulate_test.cc:[0-9]+: a barrier, shuffle or vote that not all");
+  EXPECT_DEATH(ReadNeighbour<Grids::kKeepsShared>(), "emulate_test.cc:[0-9]+: shared memory is read that nothing");
   EXPECT_DEATH(Launch(WaitForTheGrid, {.blocks = 2, .threads = kThreads}, static_cast<int*>(nullptr)),
                "emulate_test.cc:[0-9]+: a barrier of the grid in blocks that do not run together");
 }

@@ -94,7 +94,7 @@ TEST_F(IntegratedMemoryDeathTest, TheHostCannotTouchItWhileAKernelMayRun) {
 }
 
 // Returns the system's flags of the pages that hold an address.
-std::string FlagsOf(const void* address) {
+std::string GetFlags(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   bool holds = false;
   for (std::string line; std::getline(maps, line);) {
@@ -108,11 +108,11 @@ std::string FlagsOf(const void* address) {
 }
 
 TEST_F(IntegratedMemory, NoDumpHasIt) {
-  const std::string flags = FlagsOf(x_);
+  const std::string flags = GetFlags(x_);
   if (flags.empty()) GTEST_SKIP() << "this system does not say what a dump has";
   EXPECT_NE(flags.find(" dd "), std::string::npos) << flags;
   static int elsewhere;
-  EXPECT_EQ(FlagsOf(&elsewhere).find(" dd "), std::string::npos) << "or the test shows nothing";
+  EXPECT_EQ(GetFlags(&elsewhere).find(" dd "), std::string::npos) << "or the test shows nothing";
 }
 
 }  // namespace

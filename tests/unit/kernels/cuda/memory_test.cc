@@ -53,11 +53,11 @@ TEST(DeviceMemoryDeathTest, KernelsCannotReachTheHosts) {
 // After the last page of an allocation nothing is accessible, not even to kernels.
 TEST(DeviceMemoryDeathTest, KernelsCannotLeaveIt) {
   const Memory memory(DeviceMemory(), nullptr);
-  constexpr size_t kPageOfFloats = 1024;
-  auto* x = static_cast<float*>(memory.allocate(kPageOfFloats * sizeof(float)));
-  Ops().scale({.x = x, .y = x, .n = kPageOfFloats, .a = 2.0f, .store = Store::kAssign});
-  EXPECT_DEATH(Ops().scale({.x = x, .y = x, .n = kPageOfFloats + 1, .a = 2.0f, .store = Store::kAssign}), "");
-  memory.release(x, kPageOfFloats * sizeof(float));
+  constexpr size_t kPageFloats = 1024;
+  auto* x = static_cast<float*>(memory.allocate(kPageFloats * sizeof(float)));
+  Ops().scale({.x = x, .y = x, .n = kPageFloats, .a = 2.0f, .store = Store::kAssign});
+  EXPECT_DEATH(Ops().scale({.x = x, .y = x, .n = kPageFloats + 1, .a = 2.0f, .store = Store::kAssign}), "");
+  memory.release(x, kPageFloats * sizeof(float));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class FormedRows final : public FactorSink {
 
   bool Wants(size_t parameter) const override { return graph_.parameters()[parameter].trained; }
   void Outer(const OuterFactor& f) override {
-    if (f.row_norm) return OuterOfNormedRows(f);
+    if (f.row_norm) return AddNormedOuter(f);
     graph_.ops().record_weight_gradients({.dy_RN = f.dy_RN,
                                           .lddy = f.lddy,
                                           .x_RK = f.x_RK,
@@ -64,7 +64,7 @@ class FormedRows final : public FactorSink {
 
  private:
   float* At(size_t parameter) const { return rows_.data() + graph_.parameters()[parameter].offset; }
-  void OuterOfNormedRows(const OuterFactor& f) {
+  void AddNormedOuter(const OuterFactor& f) {
     for (size_t b = 0; b < f.records.num_records; ++b) {
       OuterFactor own = f;
       own.dy_RN += f.records.begin(b) * f.lddy;

@@ -131,7 +131,7 @@ TEST(Pld, EachDirectionEqualsIndependentComputation) {
   for (const Golden& g : kComputed) {
     for (Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const DiscretePld step = Discretise(Subsampled(g.sigma, g.q, 1), direction, 1e-4);
-      const double epsilon = EpsilonOf(Compose({{step, g.steps}}), g.delta);
+      const double epsilon = ComputeEpsilon(Compose({{step, g.steps}}), g.delta);
       EXPECT_NEAR(epsilon, direction == Direction::kRemove ? g.pld_remove : g.pld_add, Tolerance(g))
           << g.q << " " << g.sigma;
     }
@@ -156,7 +156,7 @@ TEST(Pld, EpsilonAgreesWithTensorflowPrivacy) {
 TEST(Pld, OneStepAgreesWithGoogleHockeyStick) {
   for (const PublicDelta& g : kGoogleHockeyStick) {
     const DiscretePld pld = Discretise(Subsampled(g.sigma, g.q, 1), g.direction, 1e-5);
-    EXPECT_NEAR(DeltaOf(pld, g.epsilon), g.delta, 1e-7) << g.sigma << " " << g.q << " " << g.epsilon;
+    EXPECT_NEAR(ComputeDelta(pld, g.epsilon), g.delta, 1e-7) << g.sigma << " " << g.q << " " << g.epsilon;
   }
 }
 
@@ -381,7 +381,7 @@ TEST(Pld, MoreLossesThanAGridHoldsAreBoundedByTheLargest) {
     const DiscretePld composed = Compose(terms);
     EXPECT_EQ(composed.mass.size(), 1u);
     EXPECT_LT(composed.infinity, 1e-12);
-    const double epsilon = EpsilonOf(composed, 1e-6);
+    const double epsilon = ComputeEpsilon(composed, 1e-6);
     EXPECT_GE(epsilon, 0.5 * step * count) << "below the mean loss";
     EXPECT_LE(epsilon, 2 * step * count * (1 + 1e-9)) << "above the largest";
   }

@@ -35,7 +35,7 @@ TEST(BoundedRange, DeltaIsTheSupremumOfTheFamily) {
         const auto [p, q] = Binary(eta, eta * i / 2000);
         worst = std::max(worst, HockeyStick(p, q, epsilon));
       }
-      const double bound = DeltaOf(Discretise(Range(eta), Direction::kRemove, eta * 1e-4 / M_PI), epsilon);
+      const double bound = ComputeDelta(Discretise(Range(eta), Direction::kRemove, eta * 1e-4 / M_PI), epsilon);
       EXPECT_GE(bound, worst * (1 - 1e-12)) << eta << " " << epsilon;
       EXPECT_LE(bound, worst + 1e-6 * eta) << eta << " " << epsilon;
     }
@@ -54,7 +54,7 @@ TEST(BoundedRange, DotsLieOnTheClosedForm) {
         const double exact = epsilon < -eta  ? -std::expm1(epsilon)
                              : epsilon > eta ? 0
                                              : std::pow(-std::expm1((epsilon - eta) / 2), 2) / -std::expm1(-eta);
-        EXPECT_NEAR(DeltaOf(pld, epsilon), exact, 1e-8) << eta << " " << step << " " << i;
+        EXPECT_NEAR(ComputeDelta(pld, epsilon), exact, 1e-8) << eta << " " << step << " " << i;
       }
     }
   }
@@ -75,7 +75,7 @@ TEST(BoundedRange, ClippedSoftmaxIsCovered) {
         f[j] = (b + std::clamp(shift(random), -c, c)) / tau, g[j] = (b + std::clamp(shift(random), -c, c)) / tau;
       }
       for (double share : {-0.8, -0.2, 0.0, 0.2, 0.6, 0.9}) {
-        EXPECT_LE(HockeyStick(Softmax(f), Softmax(g), share * eta), DeltaOf(bound, share * eta)) << trial;
+        EXPECT_LE(HockeyStick(Softmax(f), Softmax(g), share * eta), ComputeDelta(bound, share * eta)) << trial;
       }
     }
   }

@@ -54,7 +54,7 @@ TEST(CorrelatedGaussian, CostsWhatOneGaussianOfTheSensitivityCosts) {
   EXPECT_NEAR(*PldEpsilon(run, delta), *PldEpsilon(plain, delta), 1e-9);
   EXPECT_NEAR(*RdpEpsilon(run, delta), *RdpEpsilon(plain, delta), 1e-9);
   EXPECT_NEAR(*GdpCltEpsilon(run, delta), *GdpCltEpsilon(plain, delta), 1e-9);
-  EXPECT_NEAR(RdpOfStep(run[0], 8), RdpOfStep(plain[0], 8), 1e-9);
+  EXPECT_NEAR(StepRdp(run[0], 8), StepRdp(plain[0], 8), 1e-9);
   // Two runs are two such Gaussians.
   const std::vector runs = {*run[0].WithSteps(2)}, twice = {*plain[0].WithSteps(2)};
   EXPECT_NEAR(*PldEpsilon(runs, delta), *PldEpsilon(twice, delta), 1e-9);

@@ -77,10 +77,10 @@ TEST(Response, GoldenOfDecoding) {
   // On a common grid, as beside other kinds.
   const DiscretePld grid = Regrid(ResponseLattice(m[0]), 1e-4),
                     steps = Compose({{Discretise(*m[0].WithSteps(1), Direction::kAdd, 1e-4), 100}});
-  EXPECT_GE(EpsilonOf(grid, 1e-6), exact);
-  EXPECT_LE(EpsilonOf(grid, 1e-6), exact + 1e-3);
-  EXPECT_GE(EpsilonOf(steps, 1e-6), exact);
-  EXPECT_LE(EpsilonOf(steps, 1e-6), exact + 1e-3);
+  EXPECT_GE(ComputeEpsilon(grid, 1e-6), exact);
+  EXPECT_LE(ComputeEpsilon(grid, 1e-6), exact + 1e-3);
+  EXPECT_GE(ComputeEpsilon(steps, 1e-6), exact);
+  EXPECT_LE(ComputeEpsilon(steps, 1e-6), exact + 1e-3);
 }
 
 TEST(Response, DeltaEqualsTrinomialFormula) {
@@ -114,7 +114,7 @@ TEST(Response, PairDominatesEveryDrawAndSomeDrawReachesIt) {
                q = Mixed(RandomDistribution(random, size, true), u, lambda);
     const auto worst = Mixed(single, u, lambda), beside = Mixed(another, u, lambda);
     for (double epsilon = -6; epsilon <= 6; epsilon += 0.25) {
-      const double bound = DeltaOf(pair, epsilon);
+      const double bound = ComputeDelta(pair, epsilon);
       EXPECT_LE(HockeyStick(p, q, epsilon), bound + 1e-14) << trial << " " << epsilon;
       EXPECT_LE(HockeyStick(q, p, epsilon), bound + 1e-14) << trial << " " << epsilon;
       const double reached = std::max(HockeyStick(worst, beside, epsilon), HockeyStick(beside, worst, epsilon));
@@ -172,7 +172,7 @@ TEST(Response, TransformsAgreeWithTheLattice) {
   const Mechanism many = Response(2, 0.01, 40000), few = *many.WithSteps(20000);
   ASSERT_FALSE(WorthALattice(many));
   ASSERT_TRUE(WorthALattice(few));
-  const double exact = EpsilonOf(ResponseLattice(many), 1e-6);
+  const double exact = ComputeEpsilon(ResponseLattice(many), 1e-6);
   EXPECT_GE(Pld({many}, 1e-6), exact - 1e-6);
   EXPECT_LE(Pld({many}, 1e-6), exact * (1 + 1e-4));
 }
@@ -195,7 +195,7 @@ TEST(Response, ManyKindsAreRoundedUp) {
     each_lambda.push_back({Regrid(ResponseLattice(lambdas.back()), 1e-4), 1});
   }
   for (const auto& [kinds, each] : {std::pair{&lengths, &each_length}, {&lambdas, &each_lambda}}) {
-    const double exact = EpsilonOf(Compose(*each), 1e-6), figure = Pld(*kinds, 1e-6);
+    const double exact = ComputeEpsilon(Compose(*each), 1e-6), figure = Pld(*kinds, 1e-6);
     EXPECT_GT(figure, exact * 1.0001);
     EXPECT_LT(figure, exact * 1.2);
   }
@@ -325,7 +325,7 @@ TEST(Accountants, ExtremeDrawsHaveTheirPureFigureAtMost) {
 // With a trillion samples the figure is near the Gaussian limit's, and never below it because of an overflow.
 TEST(Accountants, TrillionsOfDrawsAreNotFree) {
   const Mechanism m = Response(100, 1e-7, uint64_t{1} << 40);
-  const double eps0 = m.PureEpsilonOfStep(), mu = std::sqrt(0.02 * 0x1p40) * eps0;
+  const double eps0 = m.PureEpsilonPerStep(), mu = std::sqrt(0.02 * 0x1p40) * eps0;
   const double limit = Pld({*Mechanism::Gaussian({.noise_multiplier = 1 / mu})}, 1e-9);
   EXPECT_GE(Pld({m}, 1e-9), 0.99 * limit);
   EXPECT_LE(Pld({m}, 1e-9), 1.2 * limit);
@@ -334,13 +334,13 @@ TEST(Accountants, TrillionsOfDrawsAreNotFree) {
 
 TEST(Accountants, FiguresThatAreNotNumbersProveNothing) {
   const DiscretePld broken{.step = 1, .first = -1, .mass = {0.5, 0, 0.5}, .infinity = std::nan("")};
-  EXPECT_TRUE(std::isinf(EpsilonOf(broken, 0.5)));
-  EXPECT_EQ(DeltaOf(broken, 0.5), 1);
+  EXPECT_TRUE(std::isinf(ComputeEpsilon(broken, 0.5)));
+  EXPECT_EQ(ComputeDelta(broken, 0.5), 1);
   // All losses are above 0.
   const DiscretePld high{.step = 1, .first = 5, .mass = {0.5, 0.5}};
   for (double delta : {0.1, 0.4, 0.9, 0.99}) {
-    EXPECT_NEAR(EpsilonOf(high, delta), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, delta),
-                1e-9);
+    EXPECT_NEAR(ComputeEpsilon(high, delta),
+                SmallestEpsilon([&](double epsilon) { return ComputeDelta(high, epsilon); }, delta), 1e-9);
   }
 }
 
@@ -363,16 +363,16 @@ TEST(Pld, NothingIsLostInTrimmingConvolvingAndRegridding) {
   const DiscretePld both = ConvolveDirectly(a, b);
   EXPECT_DOUBLE_EQ(both.infinity, 0.36);  // a union bound
   for (double epsilon : {-0.5, 0.0, 0.2, 0.55, 0.9}) {
-    EXPECT_GE(DeltaOf(trimmed, epsilon), DeltaOf(a, epsilon) - 1e-15) << epsilon;
-    EXPECT_GE(DeltaOf(regridded, epsilon), DeltaOf(a, epsilon) - 1e-15) << epsilon;
-    EXPECT_LE(DeltaOf(regridded, epsilon), DeltaOf(a, epsilon) + 1e-3) << epsilon;
+    EXPECT_GE(ComputeDelta(trimmed, epsilon), ComputeDelta(a, epsilon) - 1e-15) << epsilon;
+    EXPECT_GE(ComputeDelta(regridded, epsilon), ComputeDelta(a, epsilon) - 1e-15) << epsilon;
+    EXPECT_LE(ComputeDelta(regridded, epsilon), ComputeDelta(a, epsilon) + 1e-3) << epsilon;
     double exact = 0.36;
     for (size_t i = 0; i < a.mass.size(); ++i) {
       for (size_t j = 0; j < b.mass.size(); ++j) {
         exact += a.mass[i] * b.mass[j] * std::max(0.0, -std::expm1(epsilon - 0.3 * (static_cast<double>(i + j) - 1)));
       }
     }
-    EXPECT_NEAR(DeltaOf(both, epsilon), std::min(1.0, exact), 1e-14) << epsilon;
+    EXPECT_NEAR(ComputeDelta(both, epsilon), std::min(1.0, exact), 1e-14) << epsilon;
   }
 }
 

@@ -81,8 +81,8 @@ TEST(Calibration, PureLambdaIsTheClosedFormOnTheSafeSide) {
   EXPECT_FALSE(PureResponse({.epsilon = 1, .samples = 0}, {.support = 10}).ok());
   EXPECT_FALSE(PureResponse({.epsilon = -1, .samples = 1}, {.support = 10}).ok());
   EXPECT_FALSE(PureResponse({.epsilon = 1, .samples = 1}, {.support = 10, .min_probability = 0.1}).ok());
-  EXPECT_NEAR(ClipOfRange(2, 0.5), 0.25, 1e-15);
-  EXPECT_LE(4 * ClipOfRange(0.3, 0.7) / 0.7, 0.3);
+  EXPECT_NEAR(LargestClipForRange(2, 0.5), 0.25, 1e-15);
+  EXPECT_LE(4 * LargestClipForRange(0.3, 0.7) / 0.7, 0.3);
 }
 
 TEST(Calibration, LambdaIsTheLargestThatKeepsThePromise) {

@@ -89,13 +89,13 @@ TEST(PldRounding, InfinityCoversWhatRoundingTook) {
 TEST(PldRounding, InfinityIsPartOfEveryDelta) {
   DiscretePld pld = Smooth(2000);
   pld.infinity = 0.01;
-  EXPECT_GE(DeltaOf(pld, 0.5), 0.01);
-  EXPECT_GE(DeltaOf(pld, 50), 0.01);
-  EXPECT_NEAR(DeltaOf(pld, 0.1) - 0.01, DeltaOf(Smooth(2000), 0.1), 1e-12);
-  EXPECT_TRUE(std::isinf(EpsilonOf(pld, 0.009)));
-  EXPECT_FALSE(std::isinf(EpsilonOf(pld, 0.011)));
+  EXPECT_GE(ComputeDelta(pld, 0.5), 0.01);
+  EXPECT_GE(ComputeDelta(pld, 50), 0.01);
+  EXPECT_NEAR(ComputeDelta(pld, 0.1) - 0.01, ComputeDelta(Smooth(2000), 0.1), 1e-12);
+  EXPECT_TRUE(std::isinf(ComputeEpsilon(pld, 0.009)));
+  EXPECT_FALSE(std::isinf(ComputeEpsilon(pld, 0.011)));
   pld.infinity = std::nan("");
-  EXPECT_TRUE(std::isinf(EpsilonOf(pld, 0.011)));
+  EXPECT_TRUE(std::isinf(ComputeEpsilon(pld, 0.011)));
 }
 
 TEST(PldRounding, InfinityIsPartOfEveryComposition) {

@@ -24,7 +24,7 @@ Mechanism Subsampled(double sigma, double q, uint64_t steps = 1) {
 Mechanism Coin(double epsilon, uint64_t flips = 1) {
   return *Mechanism::RandomisedResponse({.support = 2, .lambda = std::tanh(epsilon / 2), .count = flips});
 }
-RenyiPath PathOf(const std::vector<Mechanism>& mechanisms) {
+RenyiPath GetPath(const std::vector<Mechanism>& mechanisms) {
   RenyiPath path;
   for (const Mechanism& m : mechanisms) path.Add(m, 0);
   return path;
@@ -55,7 +55,7 @@ void ExpectCovers(double sigma, double q, double scale, double tolerance) {
   }
   for (uint32_t order : {2u, 3u, 8u, 16u}) {
     if (order / sigma > 20) continue;  // the sum needs points beyond those kept
-    const double computed = RdpOfStep(Subsampled(sigma, q), order);
+    const double computed = StepRdp(Subsampled(sigma, q), order);
     const double remove = Divergence(order, with, without), add = Divergence(order, without, with);
     EXPECT_GE(computed, remove * (1 - 1e-9)) << sigma << " " << q << " " << order;
     EXPECT_GE(computed, add * (1 - 1e-9)) << sigma << " " << q << " " << order;
@@ -82,14 +82,14 @@ TEST(Rdp_AtIntegerOrders, CoversDrawsAndTinyCosts) {
     const double truth = 1 / (1 + std::exp(-epsilon));
     for (uint32_t order : kRenyiOrders) {
       const double exact = Divergence(order, {truth, 1 - truth}, {1 - truth, truth});
-      EXPECT_GE(RdpOfStep(Coin(epsilon), order), exact - 1e-12 - 1e-6 * exact) << epsilon << " " << order;
-      EXPECT_LE(RdpOfStep(Coin(epsilon), order), exact + 1e-9 + 1e-6 * exact) << epsilon << " " << order;
-      EXPECT_LE(RdpOfStep(*Mechanism::BoundedRange({.range = epsilon}), order), epsilon * (1 + 1e-9));
-      EXPECT_GT(RdpOfStep(*Mechanism::BoundedRange({.range = epsilon}), order), 0);
+      EXPECT_GE(StepRdp(Coin(epsilon), order), exact - 1e-12 - 1e-6 * exact) << epsilon << " " << order;
+      EXPECT_LE(StepRdp(Coin(epsilon), order), exact + 1e-9 + 1e-6 * exact) << epsilon << " " << order;
+      EXPECT_LE(StepRdp(*Mechanism::BoundedRange({.range = epsilon}), order), epsilon * (1 + 1e-9));
+      EXPECT_GT(StepRdp(*Mechanism::BoundedRange({.range = epsilon}), order), 0);
     }
   }
   // The leading term is q^2 (e^(1 / sigma^2) - 1), where a sum of masses near 1 would be rounded to nothing.
-  EXPECT_NEAR(RdpOfStep(Subsampled(1, 1e-12), 2) / (1e-24 * std::expm1(1.0)), 1, 1e-6);
+  EXPECT_NEAR(StepRdp(Subsampled(1, 1e-12), 2) / (1e-24 * std::expm1(1.0)), 1, 1e-6);
 }
 
 // Every fixed plan is one of the paths, so the filter can never allow more than the truth.
@@ -98,7 +98,7 @@ TEST(Filter, AllowsNoMoreThanTheTruthAndNotMuchLess) {
     for (double sigma : {30.0, 100.0}) {
       const RenyiFilter filter({.epsilon = epsilon, .delta = delta});
       uint64_t steps = 0;
-      while (filter.Fits(PathOf({Gaussian(sigma, steps + 1)}))) ++steps;
+      while (filter.Fits(GetPath({Gaussian(sigma, steps + 1)}))) ++steps;
       ASSERT_GT(steps, 0u);
       EXPECT_LE(*PldEpsilon(std::vector{Gaussian(sigma, steps)}, *Delta::Create(delta)), epsilon);
       EXPECT_GT(*PldEpsilon(std::vector{Gaussian(sigma, steps)}, *Delta::Create(delta)), 0.8 * epsilon);
@@ -130,22 +130,22 @@ TEST(Filter, TheWholePathMustFitOneOrder) {
     uint64_t fit = 0, too_many = 1 << 20;
     while (too_many - fit > 1) {
       const uint64_t middle = (fit + too_many) / 2;
-      (filter.Fits(PathOf({*one.WithSteps(middle)})) ? fit : too_many) = middle;
+      (filter.Fits(GetPath({*one.WithSteps(middle)})) ? fit : too_many) = middle;
     }
     return *one.WithSteps(fit);
   };
   const Mechanism quiet = most(Gaussian(300)), loud = most(Subsampled(1, 0.0005));
-  ASSERT_TRUE(filter.Fits(PathOf({quiet})) && filter.Fits(PathOf({loud})));
-  EXPECT_FALSE(filter.Fits(PathOf({quiet, *loud.WithSteps(loud.steps() / 10)})));
+  ASSERT_TRUE(filter.Fits(GetPath({quiet})) && filter.Fits(GetPath({loud})));
+  EXPECT_FALSE(filter.Fits(GetPath({quiet, *loud.WithSteps(loud.steps() / 10)})));
   EXPECT_FALSE(filter.Fits(
-      PathOf({*quiet.WithSteps(quiet.steps() / 2 + quiet.steps() / 4), *loud.WithSteps(loud.steps() / 2)})));
+      GetPath({*quiet.WithSteps(quiet.steps() / 2 + quiet.steps() / 4), *loud.WithSteps(loud.steps() / 2)})));
 }
 
 TEST(Filter, OnlyLossesThatNothingExceedsFitWithoutDelta) {
   const RenyiFilter filter({.epsilon = 1, .delta = 0});
-  EXPECT_TRUE(filter.Fits(PathOf({Coin(0.25, 3)})));
-  EXPECT_FALSE(filter.Fits(PathOf({Coin(0.25, 5)})));
-  EXPECT_FALSE(filter.Fits(PathOf({Gaussian(1e6)})));
+  EXPECT_TRUE(filter.Fits(GetPath({Coin(0.25, 3)})));
+  EXPECT_FALSE(filter.Fits(GetPath({Coin(0.25, 5)})));
+  EXPECT_FALSE(filter.Fits(GetPath({Gaussian(1e6)})));
   EXPECT_TRUE(filter.Fits(RenyiPath()));
 }
 
@@ -209,7 +209,7 @@ TEST(Odometer, IsTheSmallestBudgetThatThePathFitsWithItsShare) {
   for (int k = -400; k <= 400; ++k) shares += OdometerShare(k);
   EXPECT_LE(shares, 1);
   for (uint64_t steps : {1u, 50u, 500u}) {
-    const RenyiPath path = PathOf({Gaussian(30, steps)});
+    const RenyiPath path = GetPath({Gaussian(30, steps)});
     const double figure = OdometerEpsilon(path, 1e-6);
     const int k = static_cast<int>(std::lround(8 * std::log2(figure)));
     EXPECT_DOUBLE_EQ(figure, std::exp2(k / 8.0));
@@ -220,13 +220,13 @@ TEST(Odometer, IsTheSmallestBudgetThatThePathFitsWithItsShare) {
     EXPECT_LT(figure, 1.6 * fixed);
   }
   EXPECT_EQ(OdometerEpsilon(RenyiPath(), 1e-6), 0);
-  EXPECT_EQ(OdometerEpsilon(PathOf({Gaussian(0.01)}), 1e-6), INFINITY);
+  EXPECT_EQ(OdometerEpsilon(GetPath({Gaussian(0.01)}), 1e-6), INFINITY);
 }
 
 TEST(Path, LossSlackIsAddedAtEveryOrder) {
   RenyiPath with;
   with.Add(Gaussian(10, 3), 0.5);
-  const RenyiPath without = PathOf({Gaussian(10, 3)});
+  const RenyiPath without = GetPath({Gaussian(10, 3)});
   for (size_t j = 0; j < kRenyiOrders.size(); ++j) {
     const double a = kRenyiOrders[j];
     EXPECT_NEAR(with.sums()[j] - without.sums()[j], 0.5 * (2 * a - 1) / (a - 1), 1e-9);
@@ -251,10 +251,10 @@ TEST(Filter, WhatAYearCostsBesideAPlan) {
     EXPECT_LE(plan, kEpsilon);
     EXPECT_GT(plan, 0.995 * kEpsilon);
     uint64_t fit = 0;
-    while (filter.Fits(PathOf({*run.WithSteps(20 * (fit + 1))}))) ++fit;
+    while (filter.Fits(GetPath({*run.WithSteps(20 * (fit + 1))}))) ++fit;
     std::printf("| %llu | 20 | %g | %llu | %llu | %.2f |\n", static_cast<unsigned long long>(runs), noise,
                 static_cast<unsigned long long>(runs), static_cast<unsigned long long>(fit),
-                OdometerEpsilon(PathOf({*run.WithSteps(20 * fit)}), kDelta));
+                OdometerEpsilon(GetPath({*run.WithSteps(20 * fit)}), kDelta));
     EXPECT_LT(fit, runs);
     EXPECT_GE(static_cast<double>(fit), 0.75 * static_cast<double>(runs));
   }

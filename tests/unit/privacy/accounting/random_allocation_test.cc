@@ -22,8 +22,8 @@ double Epsilon(const std::vector<Mechanism>& mechanisms, double delta) {
   return StateEpsilon(mechanisms, *Delta::Create(delta))->epsilon;
 }
 
-double DeltaOfEpoch(const Mechanism& m, Direction direction, double epsilon) {
-  return DeltaOf(Discretise(m, direction, 1e-4), epsilon);
+double ComputeEpochDelta(const Mechanism& m, Direction direction, double epsilon) {
+  return ComputeDelta(Discretise(m, direction, 1e-4), epsilon);
 }
 
 double Normal(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
@@ -36,7 +36,7 @@ double Call(double a, double b, double s) {
 }
 
 // Both deltas of an epoch of two steps, by their definition: one number integrated, the other in closed form.
-double DeltaOfTwo(double s, Direction direction, double epsilon) {
+double ComputeTwoStepDelta(double s, Direction direction, double epsilon) {
   const double step = 1e-3, c = std::exp(direction == Direction::kRemove ? epsilon : -epsilon);
   double calls = 0;
   for (double z = -12; z < 12 + 1 / s; z += step) {
@@ -52,8 +52,9 @@ TEST(RandomAllocation, EpochOfTwoSteps_CostsWhatItsDefinitionSays) {
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       for (const double share : {0.1, 0.5, 0.8}) {
         const Mechanism m = Epochs(s, 2);
-        const double epsilon = share * EpsilonOf(Discretise(m, direction, 1e-4), 1e-6);
-        const double exact = DeltaOfTwo(s, direction, epsilon), bound = DeltaOfEpoch(m, direction, epsilon);
+        const double epsilon = share * ComputeEpsilon(Discretise(m, direction, 1e-4), 1e-6);
+        const double exact = ComputeTwoStepDelta(s, direction, epsilon),
+                     bound = ComputeEpochDelta(m, direction, epsilon);
         EXPECT_GE(bound, exact * (1 - 1e-7)) << s << " " << share << (direction == Direction::kAdd ? " add" : "");
         EXPECT_LE(bound, exact * 1.002) << s << " " << share << (direction == Direction::kAdd ? " add" : "");
       }
@@ -91,8 +92,8 @@ TEST(RandomAllocation, EpochOfManySteps_AgreesWithSamples) {
     }
     for (int k = 0; k < 2; ++k) {
       const double mean = sums[k] / kSamples, error = std::sqrt((squares[k] / kSamples - mean * mean) / kSamples);
-      EXPECT_NEAR(DeltaOfEpoch(Epochs(c.noise, c.t), k == 0 ? Direction::kRemove : Direction::kAdd, c.epsilon), mean,
-                  5 * error)
+      EXPECT_NEAR(ComputeEpochDelta(Epochs(c.noise, c.t), k == 0 ? Direction::kRemove : Direction::kAdd, c.epsilon),
+                  mean, 5 * error)
           << c.t << (k == 0 ? " remove" : " add");
     }
   }
@@ -163,7 +164,7 @@ TEST(RandomAllocation, RenyiDivergence_IsTheLargerOfBothDirections) {
           add += step * step * 4 * std::exp(-(x * x + y * y) / 2) / (2 * M_PI) * std::pow(ratio, 1.0 - order);
         }
       }
-      const double exact = std::log(std::max(remove, add)) / (order - 1), bound = RdpOfStep(Epochs(s, 2), order);
+      const double exact = std::log(std::max(remove, add)) / (order - 1), bound = StepRdp(Epochs(s, 2), order);
       EXPECT_GE(bound, exact * (1 - 1e-9)) << s << " " << order;
       EXPECT_LE(bound, exact * (1 + 1e-3) + 1e-8) << s << " " << order;
     }
@@ -180,7 +181,7 @@ TEST(RandomAllocation, RdpIsAnUpperBound_AndClose) {
   const std::vector mechanisms = {Epochs(1, 100)};
   const auto at = [&](double order) { return *RdpEpsilonAtOrders(mechanisms, *Delta::Create(1e-6), {&order, 1}); };
   EXPECT_LT(at(7.5), std::max(at(7), at(8)));
-  EXPECT_EQ(RdpOfStep(mechanisms[0], 513), kInfinity);
+  EXPECT_EQ(StepRdp(mechanisms[0], 513), kInfinity);
 }
 
 TEST(RandomAllocation, ImpossibleParameters_AreRefused) {

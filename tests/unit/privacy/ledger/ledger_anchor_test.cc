@@ -85,9 +85,9 @@ TEST_F(LedgerAnchorTest, ALimitAndAPlan_AreKnownToo) {
     ASSERT_TRUE(ledger.ok()) << ledger.status().message();
     ASSERT_TRUE(function(*ledger).ok());
   };
-  write([](Ledger& l) { return l.SetLimit(LimitOf(8)); });
+  write([](Ledger& l) { return l.SetLimit(MakeLimit(8)); });
   fs::copy_file(Path(), Path("limited"));
-  write([](Ledger& l) { return l.SetLimit(LimitOf(4)); });
+  write([](Ledger& l) { return l.SetLimit(MakeLimit(4)); });
   fs::copy_file(Path(), Path("lower"));
   write([&](Ledger& l) { return l.PlanRun(run); });
   for (const char* old : {"limited", "lower"}) {

@@ -27,7 +27,7 @@ double Pld(const std::vector<Mechanism>& mechanisms, double delta) {
 double Above(double x) { return 0.5 * std::erfc(x / std::sqrt(2)); }  // the tail of a standard normal
 
 // Returns delta at epsilon of one step, with the record against without it, by the definition; any epsilon.
-double DeltaOf(const Mechanism& m, double epsilon) {
+double ComputeDelta(const Mechanism& m, double epsilon) {
   const double s = m.noise_multiplier(), q = m.sampling_probability(), bound = std::exp(epsilon);
   if (bound <= 1 - q) return 1 - bound;
   const double x = s * s * std::log((bound - (1 - q)) / q) + 0.5;
@@ -37,12 +37,12 @@ double DeltaOf(const Mechanism& m, double epsilon) {
 
 // Returns delta at epsilon of a Gaussian step after whose output, with its loss, the worse of the second steps is
 // chosen.
-double DeltaOfChoice(const Mechanism& first, const std::vector<Mechanism>& second, double epsilon) {
+double ComputeChoiceDelta(const Mechanism& first, const std::vector<Mechanism>& second, double epsilon) {
   const double mu = 1 / first.noise_multiplier(), step = 1e-3;
   double sum = 0;
   for (double z = -12; z <= 12; z += step) {
     double worst = 0;
-    for (const Mechanism& m : second) worst = std::max(worst, DeltaOf(m, epsilon - (mu * mu / 2 + mu * z)));
+    for (const Mechanism& m : second) worst = std::max(worst, ComputeDelta(m, epsilon - (mu * mu / 2 + mu * z)));
     sum += worst * std::exp(-z * z / 2) * step / std::sqrt(2 * M_PI);
   }
   return sum;
@@ -72,7 +72,7 @@ class LedgerBudgetTest : public LedgerTest {
 TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused) {
   for (const Choice& c : Choices()) {
     for (const Mechanism& second : c.second) EXPECT_LE(Pld({c.first, second}, c.delta), c.epsilon) << second.Describe();
-    const double truth = DeltaOfChoice(c.first, c.second, c.epsilon);
+    const double truth = ComputeChoiceDelta(c.first, c.second, c.epsilon);
     std::printf("limit (%g, %g): one choice between two runs has delta %.3g at epsilon %g\n", c.epsilon, c.delta, truth,
                 c.epsilon);
     EXPECT_GT(truth, 1.4 * c.delta);
@@ -110,7 +110,7 @@ TEST_F(LedgerBudgetTest, TheWorstChoiceThatIsAcceptedKeepsTheLimit) {
     };
     const std::vector<Mechanism> second = {most([](double sigma) { return Gaussian(sigma); }, 1e3, 1e-2),
                                            most([](double q) { return Subsampled(1, q); }, 1e-9, 1)};
-    const double truth = DeltaOfChoice(first, second, c.epsilon);
+    const double truth = ComputeChoiceDelta(first, second, c.epsilon);
     std::printf("limit (%g, %g): the worst choice that is accepted has delta %.3g\n", c.epsilon, c.delta, truth);
     EXPECT_LE(truth, c.delta);
     EXPECT_GT(truth, c.delta / 100);

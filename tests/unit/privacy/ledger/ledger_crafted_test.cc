@@ -48,7 +48,7 @@ int64_t Number(const std::string& path, const char* sql) {
 
 // Makes a ledger with one limit, in small pages.
 void MakeLedger(const std::string& path) {
-  ASSERT_TRUE(MustOpen(path).SetLimit(LimitOf(8)).ok());
+  ASSERT_TRUE(MustOpen(path).SetLimit(MakeLimit(8)).ok());
   Sql(path, "PRAGMA page_size = " + std::to_string(kPage) + "; VACUUM");
 }
 
@@ -229,7 +229,7 @@ TEST_F(LedgerTest, TextMovedToTheNextColumnIsNoticed) {
 
 // Its own link holds, because it was made on the same ledger; the next one's does not.
 TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
-  ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(8)).ok());
+  ASSERT_TRUE(MustOpen(Path()).SetLimit(MakeLimit(8)).ok());
   fs::copy_file(Path(), Path("copy"));
   for (const char* run : {"a", "b"}) ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(10), .run = run}).ok());
   ASSERT_TRUE(MustOpen(Path("copy")).Charge({.mechanism = Steps(1), .run = "a"}).ok());

@@ -53,7 +53,7 @@ TEST_F(LedgerTest, ProcessesCannotSpendTheSameBudget) {
   constexpr uint64_t kFits = 90;
   {
     Ledger ledger = MustOpen(Path());
-    ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(kFits)}, AtDelta()))).ok());
+    ASSERT_TRUE(ledger.SetLimit(MakeLimit(*PldEpsilon(std::vector<Mechanism>{Steps(kFits)}, AtDelta()))).ok());
     // Under a plan PLD holds the limit; charges outside of it meet the filter, which allows fewer.
     ASSERT_TRUE(
         ledger.WritePlan("all processes", "a test", std::vector<ChargeRequest>{{.mechanism = Steps(kFits)}}).ok());

@@ -63,7 +63,7 @@ TEST_F(LedgerTest, AfterAKillTheFileAloneHoldsEveryCharge) {
 }
 
 // Returns true if another process sees a lock on the byte by which SQLite marks a writer.
-bool OthersSeeAWriter(const std::string& path) {
+bool IsWriterVisible(const std::string& path) {
   constexpr off_t kReservedByte = 0x40000001;
   return InChild([&] {
            const int file = open(path.c_str(), O_RDWR);
@@ -80,13 +80,13 @@ TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open(Path().c_str(), &writer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  ASSERT_TRUE(OthersSeeAWriter(Path()));
+  ASSERT_TRUE(IsWriterVisible(Path()));
   sqlite3* handle = nullptr;
   EXPECT_EQ(OpenFile(Path(), /*make=*/true, SQLITE_OPEN_READWRITE, &handle), SQLITE_OK);
   sqlite3_close(handle);
-  EXPECT_TRUE(OthersSeeAWriter(Path()));
+  EXPECT_TRUE(IsWriterVisible(Path()));
   sqlite3_close(writer);
-  EXPECT_FALSE(OthersSeeAWriter(Path()));
+  EXPECT_FALSE(IsWriterVisible(Path()));
 }
 
 // Anybody could take a lock on the folder, or on a file that others may open.

@@ -67,7 +67,7 @@ void Write(const std::string& path, const std::string& bytes) {
 // a result.
 void MakeLedger(const std::string& path) {
   Ledger ledger = MustOpen(path);
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(8)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(8)).ok());
   const ChargeRequest planned[] = {{.mechanism = Steps(20), .run = "a", .purpose = "training"},
                                    {.mechanism = Steps(1, 30), .run = "a", .purpose = "counts", .loss_slack = 0.25}};
   ASSERT_TRUE(ledger.WritePlan("a", "all of it", planned).ok());
@@ -76,7 +76,7 @@ void MakeLedger(const std::string& path) {
     ASSERT_TRUE(id.ok()) << id.status().message();
     ASSERT_TRUE(ledger.MarkReleased(*id).ok());
   }
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(9)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(9)).ok());
   ASSERT_TRUE(ledger.Split(0.2).ok());
   const ChargeRequest evaluation{.mechanism = Steps(1, 30), .run = "j", .part = RecordPart::kEvaluation};
   ASSERT_TRUE(ledger.PlanRun({&evaluation, 1}).ok());

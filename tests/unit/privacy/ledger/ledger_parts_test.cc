@@ -83,7 +83,7 @@ TEST_F(LedgerPartsTest, ChargesForAllRecords_CountForEachPart) {
 
 TEST_F(LedgerPartsTest, ALimitHoldsForEachPart) {
   Ledger ledger = Divided();
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(1)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(1)).ok());
   const ChargeRequest training = Of(kTraining, Gaussian(8, 1)), evaluation = Of(kEvaluation, Gaussian(8, 1));
   uint64_t num_training = 0, num_evaluation = 0;
   constexpr uint64_t kTooMany = 100;
@@ -98,7 +98,7 @@ TEST_F(LedgerPartsTest, ALimitHoldsForEachPart) {
   EXPECT_FALSE(ledger.Charge(Of(kAll, Gaussian(8))).ok());
   EXPECT_EQ(ledger.CheckFits({&training, 1}).code(), StatusCode::kPrivacyRefused);
   EXPECT_LE(*ledger.Spent(AtDelta()), 1);
-  EXPECT_EQ(ledger.CheckLimit(LimitOf(0.2)).code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(ledger.CheckLimit(MakeLimit(0.2)).code(), StatusCode::kPrivacyRefused);
 }
 
 // The first charge of either part makes a limit late, so it promises nothing for the other part either. It is enforced
@@ -108,7 +108,7 @@ TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(2))).ok());
   const double spent = *ledger.Spent(AtDelta());
   ASSERT_GT(spent, 1);
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(1)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(1)).ok());
   const auto is_late = [&](const LedgerFigures& f) { return f.limit_is_late && !f.held_limit && !f.limit_was_raised; };
   EXPECT_TRUE(is_late(*ledger.Figures(AtDelta())));
   EXPECT_EQ(ledger.Charge(Of(kTraining, Gaussian(1000))).status().code(), StatusCode::kPrivacyRefused);
@@ -122,7 +122,7 @@ TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
   // The limit is late even if the part that was charged first is not the more expensive one.
   Ledger cheap = Divided("cheap");
   ASSERT_TRUE(cheap.Charge(Of(kTraining, Gaussian(50))).ok());
-  ASSERT_TRUE(cheap.SetLimit(LimitOf(5)).ok());
+  ASSERT_TRUE(cheap.SetLimit(MakeLimit(5)).ok());
   ASSERT_TRUE(cheap.Charge(Of(kEvaluation, Gaussian(5))).ok());
   const LedgerFigures dearest = *cheap.Figures(AtDelta());
   ASSERT_EQ(dearest.stated.epsilon, dearest.parts[1].stated.epsilon);

@@ -22,7 +22,7 @@ Mechanism Gaussian(double sigma, uint64_t steps = 1) {
 }
 
 // Returns delta of this many Gaussian releases together, exactly (Balle and Wang 2018, theorem 8).
-double DeltaOf(double sigma, double count, double epsilon) {
+double ComputeDelta(double sigma, double count, double epsilon) {
   const double mu = std::sqrt(count) / sigma;
   const auto above = [](double x) { return 0.5 * std::erfc(x / std::sqrt(2)); };  // the tail of a standard normal
   return above(epsilon / mu - mu / 2) - std::exp(epsilon) * above(epsilon / mu + mu / 2);
@@ -50,7 +50,7 @@ class Deployment {
   bool Accepts(double sigma) const { return !After(sigma).FindBreach()->has_value(); }
   double Figure(double sigma, double delta) const { return After(sigma).Figures(AtDelta(delta))->stated.epsilon; }
 
-  double PlanDelta(double epsilon) const { return DeltaOf(sigma_, kPlanned, epsilon); }
+  double PlanDelta(double epsilon) const { return ComputeDelta(sigma_, kPlanned, epsilon); }
   // Returns the smallest delta at which the filter lets this pass and the odometer says no more than `epsilon`.
   double FilterDelta(double sigma, double epsilon) const {
     return Smallest(1e-30, 1,
@@ -79,13 +79,13 @@ class Deployment {
 
 // Returns the noise at which ten releases have this share of `delta` at `epsilon`.
 double NoiseWithShare(double share, double epsilon, double delta) {
-  return Smallest(0.1, 1e4, [&](double sigma) { return DeltaOf(sigma, kPlanned, epsilon) <= share * delta; });
+  return Smallest(0.1, 1e4, [&](double sigma) { return ComputeDelta(sigma, kPlanned, epsilon) <= share * delta; });
 }
 
 TEST(SharesOfDelta, ThePlanAndWhatLeavesItHaveTheLimitsDeltaTogether) {
   for (const auto& [epsilon, delta] : {std::pair{1.0, 1e-6}, std::pair{8.0, 1e-5}}) {
     for (double share : {1e-9, 0.3, 0.95}) {
-      const Deployment deployment(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
+      const Deployment deployment(NoiseWithShare(share, epsilon, delta), MakeLimit(epsilon, delta));
       const double plan = deployment.PlanDelta(epsilon),
                    filter = deployment.FilterDelta(deployment.LeastNoise(), epsilon);
       EXPECT_LE(plan + filter, delta * kRounding) << epsilon << " " << share;
@@ -97,7 +97,7 @@ TEST(SharesOfDelta, ThePlanAndWhatLeavesItHaveTheLimitsDeltaTogether) {
 TEST(SharesOfDelta, AFigureBelowTheLimitIsPaidForBesidesTheLimit) {
   const double epsilon = 8, delta = 1e-6;
   for (double share : {1e-9, 0.9}) {
-    const Deployment deployment(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
+    const Deployment deployment(NoiseWithShare(share, epsilon, delta), MakeLimit(epsilon, delta));
     const double promised = deployment.PlanDelta(epsilon) + deployment.FilterDelta(deployment.LeastNoise(), epsilon);
     for (double stated_at : {delta, 1.5 * delta, 4 * delta}) {
       // The whole plan is stated beside the charges outside of it: the odometer's figure shows where it is above the

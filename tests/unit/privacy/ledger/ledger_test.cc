@@ -94,7 +94,7 @@ TEST_F(LedgerTest, AnotherConnectionsChargesAreSeen) {
 
 TEST_F(LedgerTest, ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit) {
   Ledger ledger = MustOpen(Path());
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(1e9)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(1e9)).ok());
   const auto refused = ledger.Charge({.mechanism = Steps(1), .run = "a", .noise = NoiseKind::kReproducible});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
@@ -102,7 +102,7 @@ TEST_F(LedgerTest, ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit) {
   Ledger unlimited = MustOpen(Path("other.ledger"));
   ASSERT_TRUE(unlimited.Charge({.mechanism = Steps(1), .run = "a", .noise = NoiseKind::kReproducible}).ok());
   EXPECT_EQ(*unlimited.Spent(AtDelta()), INFINITY);
-  ASSERT_TRUE(unlimited.SetLimit(LimitOf(1e9)).ok());
+  ASSERT_TRUE(unlimited.SetLimit(MakeLimit(1e9)).ok());
   EXPECT_EQ(unlimited.Charge({.mechanism = Steps(1), .run = "b"}).status().code(), StatusCode::kPrivacyRefused);
 }
 
@@ -130,7 +130,7 @@ TEST_F(LedgerTest, AWholeRunIsHeldAgainstTheLimit) {
   Ledger ledger = MustOpen(Path());
   Plan(ledger, {Steps(30), Steps(20, 10)});
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(10), .run = "before"}).ok());
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(epsilon)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(epsilon)).ok());
   const std::vector<ChargeRequest> fits = {{.mechanism = Steps(20), .run = "a"},
                                            {.mechanism = Steps(20, 10), .run = "a"}};
   const std::vector<ChargeRequest> too_long = {{.mechanism = Steps(20), .run = "a"},
@@ -150,7 +150,7 @@ TEST_F(LedgerTest, AWholeRunIsHeldAgainstTheLimit) {
 TEST_F(LedgerTest, ARefusedChargeChangesNothingAndSaysWhy) {
   Ledger ledger = MustOpen(Path());
   const double limit = *PldEpsilon(std::vector<Mechanism>{Steps(150)}, AtDelta());
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(limit)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(limit)).ok());
   EXPECT_EQ((*ledger.Limit())->epsilon(), limit);
   Plan(ledger, {Steps(150)});
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(100), .run = "a"}).ok());
@@ -170,7 +170,7 @@ TEST_F(LedgerTest, ARefusedChargeChangesNothingAndSaysWhy) {
 
 TEST_F(LedgerTest, StepByStepNeverPassesTheLimitNorStopsEarly) {
   Ledger ledger = MustOpen(Path());
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(70)}, AtDelta()))).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(*PldEpsilon(std::vector<Mechanism>{Steps(70)}, AtDelta()))).ok());
   Plan(ledger, {Steps(70)});
   int charged = 0;
   while (charged < 200 && ledger.Charge({.mechanism = Steps(1), .run = "a"}).ok()) ++charged;
@@ -181,7 +181,7 @@ TEST_F(LedgerTest, StepByStepNeverPassesTheLimitNorStopsEarly) {
 TEST_F(LedgerTest, OthersChargesAndANewLimitCountAtOnce) {
   Ledger one = MustOpen(Path()), other = MustOpen(Path());
   const auto limit_of = [](uint64_t steps) {
-    return LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(steps)}, AtDelta()));
+    return MakeLimit(*PldEpsilon(std::vector<Mechanism>{Steps(steps)}, AtDelta()));
   };
   ASSERT_TRUE(one.SetLimit(limit_of(400)).ok());
   Plan(one, {Steps(400)});
@@ -194,13 +194,13 @@ TEST_F(LedgerTest, OthersChargesAndANewLimitCountAtOnce) {
   ASSERT_TRUE(other.Charge({.mechanism = Steps(20, 10), .run = "b"}).ok());
   EXPECT_FALSE(one.Charge({.mechanism = Steps(399), .run = "a"}).ok());
   EXPECT_TRUE(one.Charge({.mechanism = Steps(1), .run = "a"}).ok());
-  ASSERT_TRUE(other.SetLimit(LimitOf(1e-3)).ok());
+  ASSERT_TRUE(other.SetLimit(MakeLimit(1e-3)).ok());
   EXPECT_FALSE(one.Charge({.mechanism = Steps(1), .run = "a"}).ok());
 }
 
 TEST_F(LedgerTest, PlanThatFillsTheLimit_LeavesNothingElse) {
   Ledger ledger = MustOpen(Path());
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(400)}, AtDelta()))).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(*PldEpsilon(std::vector<Mechanism>{Steps(400)}, AtDelta()))).ok());
   Plan(ledger, {Steps(400)});
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "a"}).ok());
   EXPECT_FALSE(ledger.Charge({.mechanism = Steps(400), .run = "a"}).ok());
@@ -250,7 +250,7 @@ TEST_F(LedgerTest, LossSlackIsPaidFor) {
 }
 
 TEST_F(LedgerTest, AnotherUnitOrAdjacencyIsRefused) {
-  ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(10)).ok());
+  ASSERT_TRUE(MustOpen(Path()).SetLimit(MakeLimit(10)).ok());
   LedgerOptions options = kOptions;
   options.record = RecordSpec::OfEvents({.unit = PrivacyUnit::kInteraction});
   const auto opened = Ledger::Open(Path(), options);
@@ -277,7 +277,7 @@ TEST_F(LedgerTest, TheFileIsMadeByTheFirstChargeOrLimit) {
   Ledger ledger = MustOpen(Path());
   for (const auto& [limit, fits] : {std::pair{1e-6, false}, std::pair{50.0, true}}) {
     const std::vector<ChargeRequest> run = {{.mechanism = Steps(100), .run = "a"}};
-    EXPECT_EQ(ledger.CheckFits(run, LimitOf(limit)).ok(), fits);
+    EXPECT_EQ(ledger.CheckFits(run, MakeLimit(limit)).ok(), fits);
     EXPECT_EQ(*ledger.Spent(AtDelta()), 0);
     EXPECT_TRUE(ledger.Entries()->empty());
     EXPECT_FALSE(*ledger.Limit());
@@ -323,7 +323,7 @@ TEST_F(LedgerTest, ALedgerMadeMeanwhileIsTheOneThatCounts) {
     ASSERT_TRUE(other->Charge({.mechanism = Steps(1), .run = "a"}).ok());
     for (int again = 0; again < 3; ++again) EXPECT_FALSE(waiting.Charge({.mechanism = Steps(1), .run = "b"}).ok());
     EXPECT_FALSE(waiting.Spent(AtDelta()).ok());
-    EXPECT_FALSE(waiting.SetLimit(LimitOf(10)).ok());
+    EXPECT_FALSE(waiting.SetLimit(MakeLimit(10)).ok());
     EXPECT_EQ(waiting.dataset(), "watch history");
     EXPECT_EQ(Ledger::OpenExisting(path)->Entries()->size(), 1u);
   }
@@ -346,9 +346,9 @@ TEST_F(LedgerTest, ChargesWithoutAProofAreRefused) {
 TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   std::ofstream(Path("text")) << std::string(5000, 'x');
   ASSERT_EQ(Sql(Path("app.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)"), "");
-  ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(LimitOf(10)).ok());
+  ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(MakeLimit(10)).ok());
   ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 2"), "");
-  ASSERT_TRUE(MustOpen(Path("unknown")).SetLimit(LimitOf(10)).ok());
+  ASSERT_TRUE(MustOpen(Path("unknown")).SetLimit(MakeLimit(10)).ok());
   ASSERT_EQ(Sql(Path("unknown"), "PRAGMA user_version = 0"), "");
   std::ofstream(Path("empty")).close();
   fs::create_directory(folder_ / "folder");
@@ -451,7 +451,7 @@ TEST_F(LedgerTest, ReadOnlyFileIsAnError) {
 
 TEST_F(LedgerTest, ExportSaysEverything) {
   Ledger ledger = MustOpen(Path());
-  ASSERT_TRUE(ledger.SetLimit(LimitOf(8)).ok());
+  ASSERT_TRUE(ledger.SetLimit(MakeLimit(8)).ok());
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(10), .run = "a \"quoted\" run", .purpose = "training"}).ok());
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(10), .run = "b"}).ok());
   const auto json = nlohmann::json::parse(*ledger.ExportJson(AtDelta()));

@@ -33,7 +33,7 @@ inline Mechanism Steps(uint64_t steps, double noise_multiplier = 20, double q = 
       {.noise_multiplier = noise_multiplier, .sampling_probability = q, .steps = steps});
 }
 inline Delta AtDelta(double delta = 1e-6) { return *Delta::Create(delta); }
-inline EpsilonDelta LimitOf(double epsilon, double delta = 1e-6) { return *EpsilonDelta::Create(epsilon, delta); }
+inline EpsilonDelta MakeLimit(double epsilon, double delta = 1e-6) { return *EpsilonDelta::Create(epsilon, delta); }
 
 // Returns the bytes of a file; "" for a folder.
 inline std::string ReadFile(const std::string& path) {

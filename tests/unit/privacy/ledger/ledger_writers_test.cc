@@ -92,7 +92,7 @@ TEST_F(LedgerTest, ManyFirstChargesAtOnceAreAllThere) {
 // With a limit and charges outside of the plan, the accountant works while the file is locked, so writers could starve.
 TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
   constexpr int kWriters = 4, kCharges = 200;
-  ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(1e4)).ok());
+  ASSERT_TRUE(MustOpen(Path()).SetLimit(MakeLimit(1e4)).ok());
   ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1, 30), .run = "plan of itself"}).ok());
   struct Progress {
     std::atomic<int> started{0}, first_done{0};

@@ -35,7 +35,7 @@ class DeviceClassifier : public ::testing::Test {
     architecture_ = a;
     weights_ = test::RandomWeights(a, seed);
     tensors_.clear();
-    for (const ParameterSpec& p : ParametersOf(a)) tensors_.push_back({.floats = weights_.data() + p.offset});
+    for (const ParameterSpec& p : ListParameters(a)) tensors_.push_back({.floats = weights_.data() + p.offset});
   }
   Result<std::unique_ptr<ClassifierSession>> Make(const kernels::Device& device, double norm_bound = 0) {
     return ClassifierSession::Create(architecture_, tensors_, {.device = device, .norm_bound = norm_bound});

@@ -212,7 +212,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
   s.make_method = [](const MethodSetup& setup) {
     TrainingOptions half = setup.options;
     half.privacy.noise_multiplier /= 2;
-    return EntryOf(half).make({setup.graph, setup.trained, setup.start, half});
+    return GetEntry(half).make({setup.graph, setup.trained, setup.start, half});
   };
   EXPECT_TRUE(Audit(s).refuted);
   s.training.method = Method::kRgp;
@@ -250,8 +250,8 @@ TEST_F(AuditTraining, SkippedEmptyBatchIsCaught) {
 // output point the same way. Without the cross term the norm is taken for less than three quarters of its value, and
 // clipping does not hold.
 struct AlignedUses {
-  AlignedUses() : weights(FlatSize(ParametersOf(architecture)), 0.0f) {
-    const size_t table = ParametersOf(architecture)[0].offset, d = architecture.width;
+  AlignedUses() : weights(FlatSize(ListParameters(architecture)), 0.0f) {
+    const size_t table = ListParameters(architecture)[0].offset, d = architecture.width;
     for (size_t i = 0; i < d; ++i) weights[table + i] = 1;  // E_a, item 0
     for (size_t b = 1; b <= 4; ++b) {
       for (size_t i = 0; i < d; ++i) weights[table + b * d + i] = -0.118f;  // the targets
@@ -274,7 +274,7 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
   test::Harness harness(aligned.architecture, aligned.weights, kernels::BestOps());
   const auto graph = MakeGraph(aligned.architecture, kernels::BestOps(), {});
   test::BrokenRelease naive(*graph, Step().training, Breach::kNone);
-  harness.Add({aligned.inputs, aligned.targets}, *naive.GradientsOf(0).one_by_one());
+  harness.Add({aligned.inputs, aligned.targets}, *naive.GetGradients(0).one_by_one());
   EXPECT_GT(naive.last_cross_ratio(), 1.33);
   StepAuditOptions s = Step();
   s.architecture = aligned.architecture;

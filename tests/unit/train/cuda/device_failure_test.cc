@@ -67,7 +67,7 @@ class DeviceFailure : public test::RingTraining {
   }
   // Returns the weights after each step of a working device.
   std::vector<std::vector<float>> GoodWeights(Method method = Method::kPhantom) {
-    privacy::Ledger ledger = OpenLedger(std::string("good ") + NameOf(method));
+    privacy::Ledger ledger = OpenLedger(std::string("good ") + GetName(method));
     FailingMemory memory(1 << 30);
     auto trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger, method));
     std::vector<std::vector<float>> weights = {start_};
@@ -82,12 +82,12 @@ class DeviceFailure : public test::RingTraining {
   std::vector<int32_t> rows_{1, 2, 4, 7, 11, 20};
 };
 
-class DeviceFailureOf : public DeviceFailure, public ::testing::WithParamInterface<Method> {};
-INSTANTIATE_TEST_SUITE_P(Methods, DeviceFailureOf,
+class DeviceFailureByMethod : public DeviceFailure, public ::testing::WithParamInterface<Method> {};
+INSTANTIATE_TEST_SUITE_P(Methods, DeviceFailureByMethod,
                          ::testing::Values(Method::kPhantom, Method::kRgp, Method::kFest, Method::kAdaFest),
-                         [](const auto& method) { return NameOf(method.param); });
+                         [](const auto& method) { return GetName(method.param); });
 
-TEST_P(DeviceFailureOf, ATrainerGivesNothingOutAfterIt) {
+TEST_P(DeviceFailureByMethod, ATrainerGivesNothingOutAfterIt) {
   const std::vector<std::vector<float>> good = GoodWeights(GetParam());
   bool reached_the_end = false;
   for (int calls = 0; !reached_the_end; ++calls) {

@@ -82,7 +82,7 @@ TEST_F(CudaDpFp, StepsAreTheHostsNoiseIncluded) {
     for (size_t i = 0; i < host.size(); ++i) moved = std::max(moved, std::abs(host[i] - start_[i]));
     EXPECT_GT(moved, 1e-3f);
     for (size_t i = 0; i < host.size(); ++i) ASSERT_NEAR(device[i], host[i], 2e-4f * moved) << i;
-    for (const ParameterSpec& p : ParametersOf(kSmall)) {
+    for (const ParameterSpec& p : ListParameters(kSmall)) {
       if (p.role != ParameterRole::kClassWeight && p.role != ParameterRole::kClassBias) continue;
       for (size_t i = p.offset; i < p.offset + p.size(); ++i) EXPECT_NE(device[i], start_[i]) << p.name;
     }

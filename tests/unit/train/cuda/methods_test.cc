@@ -35,8 +35,8 @@ class CudaMethods : public test::CudaTraining {
             Sampled(Of(Method::kAdaFest)),
             Sampled(Of(Method::kAdaFestPlus))};
   }
-  static std::string NameOf(const TrainingOptions& o) {
-    return std::string(wisp::NameOf(o.method)) + " " + std::to_string(o.num_negatives);
+  static std::string GetName(const TrainingOptions& o) {
+    return std::string(wisp::GetName(o.method)) + " " + std::to_string(o.num_negatives);
   }
 
   // Some rows that records name, and some that none names.
@@ -45,7 +45,7 @@ class CudaMethods : public test::CudaTraining {
 
 TEST_F(CudaMethods, StepsAreTheHostsNoiseIncluded) {
   for (TrainingOptions o : All()) {
-    SCOPED_TRACE(NameOf(o));
+    SCOPED_TRACE(GetName(o));
     ExpectSameRun(o);
     o.dropout = {.embedding = 0.1f, .attention = 0.1f, .residual = 0.1f};
     o.num_threads = 3;
@@ -59,7 +59,7 @@ TEST_F(CudaMethods, OptimizersAndVariancesAreTheHosts) {
   a.re_attention = ReAttention::kOn;
   for (TrainingOptions o : All()) {
     if (!IsPrivate(o)) continue;
-    SCOPED_TRACE(NameOf(o));
+    SCOPED_TRACE(GetName(o));
     ExpectSameRun(o, a);
     // Adam's moments of rows that a step does not touch must stay.
     o.optimizer = {.learning_rate = 0.01f, .epsilon = 1e-2f};
@@ -103,7 +103,7 @@ TEST_F(CudaMethods, LargerCataloguesTrain) {
   a.num_items = 600;
   rows_ = {0, 3, 5, 24, 29, 255, 256, 257, 511, 599};
   for (const Method method : {Method::kRgp, Method::kFest, Method::kAdaFest}) {
-    SCOPED_TRACE(wisp::NameOf(method));
+    SCOPED_TRACE(wisp::GetName(method));
     TrainingOptions o = Of(method);
     o.num_steps = 2;
     ExpectSameRun(o, a);
@@ -113,7 +113,7 @@ TEST_F(CudaMethods, LargerCataloguesTrain) {
 TEST_F(CudaMethods, CompanyOfARecordChangesNoBitOfAPrivateRun) {
   for (TrainingOptions o : All()) {
     if (!IsPrivate(o)) continue;
-    SCOPED_TRACE(NameOf(o));
+    SCOPED_TRACE(GetName(o));
     o = OnDevice(o);
     o.optimizer = {.learning_rate = 0.01f};
     const std::vector<float> together = Run(o);
@@ -136,7 +136,7 @@ TEST_F(CudaMethods, RowsOutsideOfTheSetStay) {
 
 TEST_F(CudaMethods, HoldWhatWasPlanned) {
   for (const TrainingOptions& given : All()) {
-    SCOPED_TRACE(NameOf(given));
+    SCOPED_TRACE(GetName(given));
     const TrainingOptions o = OnDevice(given);
     const auto plan = PlanTrainingMemory(kSmall, ring_.records.size(), o);
     ASSERT_TRUE(plan.ok()) << plan.status().message();

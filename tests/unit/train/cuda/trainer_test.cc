@@ -41,7 +41,7 @@ TEST_F(CudaTrainer, ReAttentionKeepsTheVariancesOfTheHost) {
   ExpectSameRun(o, a);
   o.optimizer = {.learning_rate = 0.01f};  // Adam
   const std::vector<float> host = Run(o, a), device = Run(OnDevice(o), a);
-  for (const ParameterSpec& p : ParametersOf(a)) {
+  for (const ParameterSpec& p : ListParameters(a)) {
     if (p.role != ParameterRole::kItemVariance && p.role != ParameterRole::kParameterVariance) continue;
     for (size_t i = p.offset; i < p.offset + p.size(); ++i)
       EXPECT_NEAR(device[i], host[i], 1e-3f * host[i]) << p.name << " " << i - p.offset;
@@ -73,7 +73,7 @@ TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitOfAPrivateRun) {
   EXPECT_EQ(Run(o), together);
 }
 
-kernels::Device DeviceOf(kernels::Arithmetic arithmetic) {
+kernels::Device ChooseDevice(kernels::Arithmetic arithmetic) {
   return {kernels::cuda::Ops(arithmetic), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr)};
 }
 
@@ -81,7 +81,7 @@ kernels::Device DeviceOf(kernels::Arithmetic arithmetic) {
 TEST_F(CudaTrainer, RunsInTf32AreNearTheHosts) {
   for (const TrainingOptions& o : {Private(), Ordinary()}) {
     const std::vector<float> host = Run(o), start = test::StartWeights(kSmall);
-    const std::vector<float> device = Run(OnDevice(o, DeviceOf(kernels::Arithmetic::kTf32)));
+    const std::vector<float> device = Run(OnDevice(o, ChooseDevice(kernels::Arithmetic::kTf32)));
     float moved = 0, off = 0;
     for (size_t i = 0; i < host.size(); ++i) {
       moved = std::max(moved, std::abs(host[i] - start[i]));
@@ -93,7 +93,7 @@ TEST_F(CudaTrainer, RunsInTf32AreNearTheHosts) {
 }
 
 TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitInTf32) {
-  TrainingOptions o = OnDevice(Private(), DeviceOf(kernels::Arithmetic::kTf32));
+  TrainingOptions o = OnDevice(Private(), ChooseDevice(kernels::Arithmetic::kTf32));
   o.optimizer = {.learning_rate = 0.01f};
   const std::vector<float> together = Run(o);
   o.rows_at_once = 1;
@@ -152,7 +152,7 @@ TEST_F(CudaTrainer, RefusesWhatADeviceDoesNotDo) {
   for (const auto arithmetic :
        {kernels::Arithmetic::kFloat16, kernels::Arithmetic::kBfloat16, kernels::Arithmetic::kInt8}) {
     for (const TrainingOptions& refused : {Private(), Ordinary()})
-      EXPECT_NE(refusal(OnDevice(refused, DeviceOf(arithmetic))).find("inference only"), std::string::npos);
+      EXPECT_NE(refusal(OnDevice(refused, ChooseDevice(arithmetic))).find("inference only"), std::string::npos);
   }
 }
 

@@ -26,7 +26,7 @@ class BrokenRelease final : public GradientMethod {
   BrokenRelease(const Graph& graph, const TrainingOptions& o, Breach breach)
       : graph_(&graph), options_(o), breach_(breach), sum_(FlatSize(graph.parameters()), 0.0), gradients_(this) {}
 
-  Gradients GradientsOf(size_t) override { return gradients_; }
+  Gradients GetGradients(size_t) override { return gradients_; }
   void Begin(uint64_t, std::span<const float>, const StepBatch& batch, privacy::RandomStream&) override {
     empty_ = batch.records.empty();
     sum_.assign(sum_.size(), 0.0);

@@ -82,8 +82,8 @@ class ReleaseNoise : public test::RingTraining {
     return o;
   }
   // Returns the result of a step with an empty batch on weights that are 0: exactly the noise.
-  std::vector<float> NoiseOf(const TrainingOptions& o) {
-    const std::vector<float> zero(FlatSize(ParametersOf(kLarge)), 0.0f);
+  std::vector<float> GetNoise(const TrainingOptions& o) {
+    const std::vector<float> zero(FlatSize(ListParameters(kLarge)), 0.0f);
     auto trainer = Trainer::Create(kLarge, zero, {}, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     EXPECT_TRUE((*trainer)->Step().ok());
@@ -92,7 +92,7 @@ class ReleaseNoise : public test::RingTraining {
   // Returns the coordinates that a step moves: all that are trained, and of the table those of selected rows.
   static std::vector<size_t> Moved(const std::vector<float>& noise) {
     std::vector<size_t> moved;
-    for (const ParameterSpec& p : ParametersOf(kLarge)) {
+    for (const ParameterSpec& p : ListParameters(kLarge)) {
       if (!p.trained) continue;
       for (size_t row = 0; row < p.size(); row += p.offset == 0 ? kLarge.width : p.size()) {
         const size_t first = p.offset + row, n = p.offset == 0 ? kLarge.width : p.size();
@@ -111,7 +111,7 @@ class ReleaseNoise : public test::RingTraining {
 
 TEST_F(ReleaseNoise, EveryCoordinateOfEveryMethodHasItsNoise) {
   for (const Way& way : kWays) {
-    const std::vector<float> noise = NoiseOf(Options(way));
+    const std::vector<float> noise = GetNoise(Options(way));
     const double sigma = GradientNoise(Options(way));
     std::vector<double> z;
     for (size_t i : Moved(noise)) z.push_back(noise[i] / sigma);
@@ -124,7 +124,7 @@ TEST_F(ReleaseNoise, EveryCoordinateOfEveryMethodHasItsNoise) {
 // floats of the same distribution are equal with a chance of 3e-8: three or more of them, 4e-11.
 TEST_F(ReleaseNoise, NothingOfSecureNoiseFollowsFromTheSeed) {
   for (const Way& way : kWays) {
-    const std::vector<float> a = NoiseOf(Options(way)), b = NoiseOf(Options(way));
+    const std::vector<float> a = GetNoise(Options(way)), b = GetNoise(Options(way));
     size_t equal = 0, both = 0;
     for (size_t i = 0; i < a.size(); ++i) {
       if (a[i] == 0 || b[i] == 0) continue;
@@ -170,7 +170,7 @@ TEST_F(ReleaseNoise, TheMapHasItsOwnNoiseNotTheGradients) {
   o.sparse.map_threshold = 1.2815515655 * of_map;
   double rows = 0, trials = 0;
   for (int i = 0; i < 6; ++i) {
-    const std::vector<float> noise = NoiseOf(o);
+    const std::vector<float> noise = GetNoise(o);
     for (size_t row = 0; row < kLarge.num_items; ++row) {
       rows +=
           std::any_of(noise.begin() + static_cast<ptrdiff_t>(row * kLarge.width),
@@ -186,7 +186,7 @@ TEST_F(ReleaseNoise, TheMapsSlackIsCharged) {
   TrainingOptions o = Options({"adafest", Method::kAdaFest});
   for (double ratio : {0.25, 1.0, 4.0}) {
     o.sparse.map_noise_ratio = ratio;
-    const PairOfNoises pair = SplitNoise(2, ratio);
+    const NoisePair pair = SplitNoise(2, ratio);
     TrainingOptions alone = Options({"phantom", Method::kPhantom});
     const double gradient = StepLossSlack(kLarge, alone, pair.gradient, 3);
     const ContributionMap map(kLarge.num_items, MapOptions(o), nullptr);
@@ -310,8 +310,8 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   job.training.privacy.run = "run";
   job.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
   job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};
-  const auto parameters = ParametersOf(job.architecture);
-  const ParameterSpec& bias = parameters[test::IndexOf(parameters, "output_bias")];
+  const auto parameters = ListParameters(job.architecture);
+  const ParameterSpec& bias = parameters[test::FindIndex(parameters, "output_bias")];
   std::vector<float> released[2];
   for (auto& b : released) {
     const auto result = RunTrainingJob(job);
@@ -347,7 +347,7 @@ class DpFpNoise : public test::ClassifierTraining {
         .num_threads = 3,
         .privacy = {.noise_multiplier = 2.5, .clipping_norm = 0.25, .ledger = &ledger_, .run = "test"},
         .dp_fp = {.mode = DpFpMode::kClipped, .micro_batches = 4, .clipping_norm = 1, .noise_multiplier = 1}};
-    auto trainer = Trainer::Create(kWide, std::vector<float>(FlatSize(ParametersOf(kWide)), 0.0f), {}, o);
+    auto trainer = Trainer::Create(kWide, std::vector<float>(FlatSize(ListParameters(kWide)), 0.0f), {}, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     EXPECT_TRUE((*trainer)->Step().ok());
     return *std::move(trainer);

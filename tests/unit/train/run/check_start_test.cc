@@ -38,7 +38,7 @@ class CheckStartTest : public LedgerTest {
   static ProvenanceEntry Paid(Ledger& ledger) {
     EXPECT_TRUE(ledger.Charge({.mechanism = privacy::Steps(100), .run = "paid"}).ok());
     ProvenanceEntry entry = Guaranteed(3);
-    entry.receipt = *ledger.ReceiptOf("paid");
+    entry.receipt = *ledger.MakeReceipt("paid");
     EXPECT_EQ(entry.receipt.size(), kReceiptBytes);
     return entry;
   }

@@ -47,7 +47,7 @@ class ClassificationJobTest : public test::ClassifierTraining {
     return job;
   }
   // Avoids the seconds that calibration takes.
-  TrainingJob JobOfFixedNoise() {
+  TrainingJob MakeFixedNoiseJob() {
     TrainingJob job = Job(DpFpMode::kAggregate);
     job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     return job;
@@ -128,7 +128,7 @@ TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
 }
 
 TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
-  TrainingJob job = JobOfFixedNoise();
+  TrainingJob job = MakeFixedNoiseJob();
   job.training.privacy.reproducible_seed = 5;
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
@@ -187,7 +187,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
 // A run that the budget covers only in part is not begun.
 TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
-    TrainingJob job = JobOfFixedNoise();
+    TrainingJob job = MakeFixedNoiseJob();
     job.training.dp_fp.mode = mode;
     job.training.privacy.noise_multiplier = 2;
     Ledger other = OpenLedger(ToText(mode));
@@ -201,7 +201,7 @@ TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
 
 // A run that does not fit leaves nothing, neither a charge nor the limit.
 TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
-  TrainingJob job = JobOfFixedNoise();
+  TrainingJob job = MakeFixedNoiseJob();
   job.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
   ExpectRefused(job, StatusCode::kPrivacyRefused, "nothing was charged");
   EXPECT_FALSE(ledger_.Limit()->has_value());
@@ -239,7 +239,7 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
 
 TEST_F(ClassificationJobTest, ResumesWithinItsBudgetWithTheStepsThatFit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
-    TrainingJob job = JobOfFixedNoise();
+    TrainingJob job = MakeFixedNoiseJob();
     job.training.dp_fp.mode = mode;
     job.training.privacy.noise_multiplier = 2;
     job.training.num_steps = 8;
@@ -268,7 +268,7 @@ TEST_F(ClassificationJobTest, ResumesWithinItsBudgetWithTheStepsThatFit) {
 
 // Steps charged elsewhere would be forgotten; so would those of the encoder alone.
 TEST_F(ClassificationJobTest, Checkpoint_ResumesOnlyWithTheLedgerThatPaid) {
-  TrainingJob job = JobOfFixedNoise();
+  TrainingJob job = MakeFixedNoiseJob();
   job.training.dp_fp.mode = DpFpMode::kClipped;
   job.training.privacy.noise_multiplier = 2;
   job.training.num_steps = 4;
@@ -293,7 +293,7 @@ TEST_F(ClassificationJobTest, InvalidRecords_AreSkippedAndNoValidRecordIsNotAnEr
   tokens_.push_back({0, 12});
   records_.push_back(test::Labelled(tokens_.back(), 0));
   records_.push_back(test::Labelled(tokens_.front(), 2));
-  TrainingJob job = JobOfFixedNoise();
+  TrainingJob job = MakeFixedNoiseJob();
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_dropped, 2u);
@@ -305,7 +305,7 @@ TEST_F(ClassificationJobTest, InvalidRecords_AreSkippedAndNoValidRecordIsNotAnEr
 }
 
 TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {
-  TrainingJob job = JobOfFixedNoise();
+  TrainingJob job = MakeFixedNoiseJob();
   job.progress = [](const JobProgress& p) { return p.step < 1; };
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   EXPECT_GT(Spent(), 0);

@@ -54,7 +54,7 @@ TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
                                     .num_classes = 7});
   for (const Architecture& a : all) {
     const std::vector<float> weights = test::StartClassifier(a, {.table_deviation = 0.5f});
-    const size_t objects = ParametersOf(a).size() * 2048 + 4096;
+    const size_t objects = ListParameters(a).size() * 2048 + 4096;
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
       for (const size_t threads : {1, 3}) {
         for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {

@@ -96,7 +96,7 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     EXPECT_EQ(entries[0].run, "a run, after choosing without a charge: rate");
     EXPECT_TRUE(*run.ledger()->HasPaid(said.receipt));
     // The receipt is that of the last charge, so a copy that lacks one of the charges has not paid.
-    EXPECT_EQ(said.receipt, *run.ledger()->ReceiptOf(entries[1].run));
+    EXPECT_EQ(said.receipt, *run.ledger()->MakeReceipt(entries[1].run));
     EXPECT_FALSE(*privacy::Ledger::Open(folder_ / "other", {.record = privacy::RecordSpec::OfEvents({})})
                       ->HasPaid(said.receipt));
     if (!repeatable) {

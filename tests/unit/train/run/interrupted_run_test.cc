@@ -227,7 +227,7 @@ TEST_F(InterruptedRun, TheLearningRateOfAShortenedRunComesToItsEnd) {
   TrainingOptions o = Job().training;
   o.privacy.noise_multiplier = 2;
   o.optimizer.decay = Decay::kLinear;
-  const std::vector<float> start(FlatSize(ParametersOf(Job().architecture)), 0.1f);
+  const std::vector<float> start(FlatSize(ListParameters(Job().architecture)), 0.1f);
   const auto trainer = *Trainer::Create(Job().architecture, start, set.records, o);
   trainer->EndAt(4);
   EXPECT_FLOAT_EQ(trainer->Step()->learning_rate, o.optimizer.learning_rate);

@@ -349,7 +349,7 @@ TEST_F(JobTest, ReAttention_LearnsItsVariancesFromTheNoiseAndResumes) {
     job.training.privacy.run = "re-attention " + std::to_string(static_cast<int>(source));
     const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
-    const auto parameters = ParametersOf(job.architecture);
+    const auto parameters = ListParameters(job.architecture);
     for (const ParameterSpec& p : parameters) {
       if (p.name != test::kItemVariance) continue;
       for (size_t i = 0; i < p.size(); ++i) EXPECT_GT(result->weights[p.offset + i], 0) << i;

@@ -21,7 +21,7 @@ constexpr UniformArchitecture kLarge{.num_items = 20011,
                                      .norm = NormPlacement::kPost};
 static_assert(size_t{kLarge.num_items} * kLarge.max_length * sizeof(float) > kStoredLogitsBytes);
 
-Architecture OfItems(uint32_t num_items) {
+Architecture ArchitectureWithItems(uint32_t num_items) {
   Architecture a = kLarge;
   a.num_items = num_items;
   return a;
@@ -29,7 +29,7 @@ Architecture OfItems(uint32_t num_items) {
 
 std::vector<double> GradientByHand(const Architecture& a, std::span<const float> w, const Record& record) {
   const size_t m = a.num_items, d = a.width, rows = record.inputs.size();
-  const size_t positions = ParametersOf(a)[1].offset;
+  const size_t positions = ListParameters(a)[1].offset;
   std::vector<double> g(w.size(), 0.0), h(d), z(m), dh(d);
   for (size_t t = 0; t < rows; ++t) {
     const auto id = static_cast<size_t>(record.inputs[t]);
@@ -80,7 +80,7 @@ TEST(LargeCatalogue, GradientAndNormEqualThoseWrittenOut) {
 
 // The largest logit of a row is in the first tile, in the last, or anywhere.
 TEST(LargeCatalogue, KeptExponentialsGiveTheGradientWhereverTheMaximumLies) {
-  const Architecture a = OfItems(2 * kHeadTile + 200);
+  const Architecture a = ArchitectureWithItems(2 * kHeadTile + 200);
   for (const kernels::OpTable* ops : {&kernels::BestOps(), &kernels::ReferenceOps()}) {
     for (const size_t loud : {size_t{0}, size_t{2 * kHeadTile + 150}, size_t{kHeadTile + 7}}) {
       std::vector<float> weights = test::RandomWeights(a, 3);

@@ -13,8 +13,8 @@
 namespace wisp::record_parts_test {
 namespace {
 
+using privacy::GetPart;
 using privacy::Ledger;
-using privacy::PartOf;
 using privacy::RecordPart;
 
 constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining, kEvaluation = RecordPart::kEvaluation;
@@ -22,12 +22,12 @@ constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining,
 privacy::LedgerSplit WithShare(double share) { return {.evaluation_share = share, .salt = "0123456789abcdef"}; }
 
 char Letter(const privacy::LedgerSplit& split, const privacy::RecordName& name) {
-  return PartOf(split, name) == kEvaluation ? 'j' : 't';
+  return GetPart(split, name) == kEvaluation ? 'j' : 't';
 }
 
 // Computed by Python's hashlib from the words in record_parts.h. Another result in a later version would move records
 // of devices to the other side.
-TEST(PartOf, IsWhatItWasInEveryVersion) {
+TEST(GetPart, IsWhatItWasInEveryVersion) {
   std::string users, days;
   for (int i = 0; i < 24; ++i) users += Letter(WithShare(0.3), {.user = std::to_string(i)});
   for (int64_t day = 20500; day < 20524; ++day) days += Letter(WithShare(0.3), {.user = "anna", .begins = day});
@@ -36,17 +36,17 @@ TEST(PartOf, IsWhatItWasInEveryVersion) {
   EXPECT_EQ(Letter(WithShare(0.3), {.user = "anna", .begins = -1}), 'j');
 }
 
-TEST(PartOf, FollowsTheShareAndTheSalt) {
+TEST(GetPart, FollowsTheShareAndTheSalt) {
   constexpr int kUsers = 20000;
   int evaluation = 0, moved = 0, more = 0;
   for (int i = 0; i < kUsers; ++i) {
     const std::string user = "user " + std::to_string(i);
-    const bool evaluates = PartOf(WithShare(0.2), {.user = user}) == kEvaluation;
+    const bool evaluates = GetPart(WithShare(0.2), {.user = user}) == kEvaluation;
     privacy::LedgerSplit other = WithShare(0.2);
     other.salt[0] = 'x';
     evaluation += evaluates;
-    moved += evaluates != (PartOf(other, {.user = user}) == kEvaluation);
-    more += evaluates && PartOf(WithShare(0.4), {.user = user}) == kTraining;
+    moved += evaluates != (GetPart(other, {.user = user}) == kEvaluation);
+    more += evaluates && GetPart(WithShare(0.4), {.user = user}) == kTraining;
   }
   EXPECT_NEAR(evaluation, 0.2 * kUsers, 300);  // five standard deviations
   EXPECT_NEAR(moved, 2 * 0.2 * 0.8 * kUsers, 400);
@@ -64,14 +64,14 @@ data::Sequences Ring(size_t users) {
   return sequences;
 }
 
-TEST(SequencesOf, EveryRecordIsInOnePartWhole) {
+TEST(SelectSequences, EveryRecordIsInOnePartWhole) {
   data::Sequences all = Ring(80);
   const auto split = WithShare(0.3);
   for (const bool days : {false, true}) {
     if (days) all.unit_begins.assign(80, 0);
     for (size_t u = 0; days && u < 80; ++u) all.unit_begins[u] = 20000 + static_cast<int64_t>(u);
-    const data::Sequences training = SequencesOf(kTraining, split, all),
-                          evaluation = SequencesOf(kEvaluation, split, all);
+    const data::Sequences training = SelectSequences(kTraining, split, all),
+                          evaluation = SelectSequences(kEvaluation, split, all);
     EXPECT_EQ(training.num_users() + evaluation.num_users(), 80u);
     EXPECT_GT(evaluation.num_users(), 10u);
     for (const data::Sequences* part : {&training, &evaluation}) {
@@ -83,10 +83,10 @@ TEST(SequencesOf, EveryRecordIsInOnePartWhole) {
       }
     }
   }
-  EXPECT_EQ(SequencesOf(kAll, split, all).num_users(), 80u);
+  EXPECT_EQ(SelectSequences(kAll, split, all).num_users(), 80u);
 }
 
-class PartsOfARun : public ::testing::Test {
+class RecordPartsTest : public ::testing::Test {
  protected:
   Result<JobResult> Run(const data::Sequences& sequences, Ledger& ledger, RecordPart part) {
     TrainingJob job{.sequences = &sequences};
@@ -118,11 +118,11 @@ class PartsOfARun : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(PartsOfARun, ReadsAndChargesItsPartAlone) {
+TEST_F(RecordPartsTest, ReadsAndChargesItsPartAlone) {
   Ledger ledger = Open("l");
   ASSERT_TRUE(ledger.Split(0.3).ok());
   const privacy::LedgerSplit split = **ledger.TheSplit();
-  const data::Sequences all = Ring(80), training = SequencesOf(kTraining, split, all);
+  const data::Sequences all = Ring(80), training = SelectSequences(kTraining, split, all);
   const auto run = Run(all, ledger, kTraining);
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_EQ(run->num_records, training.num_users());
@@ -134,14 +134,14 @@ TEST_F(PartsOfARun, ReadsAndChargesItsPartAlone) {
   EXPECT_EQ(Run(training, whole, kAll)->weights, run->weights);
   data::Sequences others = all;
   for (size_t u = 0; u < all.num_users(); ++u) {
-    if (PartOf(split, {.user = all.user_keys[u]}) != kEvaluation) continue;
+    if (GetPart(split, {.user = all.user_keys[u]}) != kEvaluation) continue;
     for (uint64_t i = all.offsets[u]; i < all.offsets[u + 1]; ++i) others.items[i] = 19 - others.items[i];
   }
   EXPECT_EQ(Run(others, ledger, kTraining)->weights, run->weights);
   EXPECT_NE(Run(others, ledger, kAll)->weights, Run(all, ledger, kAll)->weights);
 }
 
-TEST_F(PartsOfARun, NeedsRecordsThatAreDivided) {
+TEST_F(RecordPartsTest, NeedsRecordsThatAreDivided) {
   Ledger ledger = Open("l");
   const auto run = Run(Ring(80), ledger, kTraining);
   EXPECT_EQ(run.status().code(), StatusCode::kInvalidArgument);

@@ -25,7 +25,7 @@ TEST(RunSpec, EachPathIsOneFieldOfAKind) {
 
 TEST(RunSpec, EveryFieldSaysWhatItIsAndWhatIsAllowed) {
   for (const Field& field : Fields()) {
-    const FieldType type = TypeOf(field);
+    const FieldType type = GetType(field);
     EXPECT_NE(*field.sentence, '\0') << field.path;
     EXPECT_FALSE(Allowed(field).empty()) << field.path;
     EXPECT_EQ(type == FieldType::kWhole || type == FieldType::kNumber, field.low < field.high) << field.path;
@@ -63,7 +63,7 @@ TEST(RunSpec, AllowedNamesWholeBoundsExactly) {
 
 // Outside of DefaultsFor there is no second default.
 TEST(RunSpec, DefaultsOfEventsAreThoseOfTheStructs) {
-  const TrainingJob job = JobOf(DefaultsFor(RunKind::kEvents)), fresh;
+  const TrainingJob job = MakeTrainingJob(DefaultsFor(RunKind::kEvents)), fresh;
   EXPECT_EQ(job.training.optimizer.learning_rate, fresh.training.optimizer.learning_rate);
   EXPECT_EQ(job.training.expected_batch, fresh.training.expected_batch);
   EXPECT_EQ(job.training.method, fresh.training.method);
@@ -78,15 +78,15 @@ TEST(RunSpec, DefaultsOfEventsAreThoseOfTheStructs) {
 TEST(RunSpec, AClassifierSeedIsThatOfFreshWeightsAlone) {
   RunSpec spec = DefaultsFor(RunKind::kClasses);
   spec.training.seed = 7;
-  EXPECT_EQ(OptionsOf(spec).seed, 7u);
+  EXPECT_EQ(MakeOptions(spec).seed, 7u);
   spec.classes = {"bad", "good"};
-  EXPECT_EQ(OptionsOf(spec).seed, TrainingOptions().seed);
+  EXPECT_EQ(MakeOptions(spec).seed, TrainingOptions().seed);
 }
 
 TEST(RunSpec, ARunOfTextsCutsItsRecords) {
   RunSpec spec = DefaultsFor(RunKind::kTexts);
   spec.text->max_length = 24;
-  EXPECT_EQ(JobOf(spec).training.cut_to, 24u);
+  EXPECT_EQ(MakeTrainingJob(spec).training.cut_to, 24u);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(ShrinkRows, NoiseMovesAsFarAsItsVarianceSays) {
       }
       double moved = 0;
       for (const float w : weights) moved += static_cast<double>(w) * static_cast<double>(w) / kNumbers;
-      const double ratio = moved / VarianceOfNoise(options, kSteps, kSteps);
+      const double ratio = moved / ComputeNoiseVariance(options, kSteps, kSteps);
       EXPECT_GT(ratio, 0.9) << size;
       EXPECT_LT(ratio, decay == Decay::kConstant ? 1.15 : 1.35) << size;
     }
@@ -40,7 +40,7 @@ TEST(ShrinkRows, NoiseMovesAsFarAsItsVarianceSays) {
 TEST(ShrinkRows, KeepsOfARowWhatIsBeyondNoise) {
   const Architecture a = UniformArchitecture{
       .num_items = 4, .max_length = 3, .width = 4, .num_heads = 1, .num_blocks = 1, .inner_width = 4};
-  const auto parameters = ParametersOf(a);
+  const auto parameters = ListParameters(a);
   std::vector<float> start(FlatSize(parameters), 1.0f), weights = start;
   for (float& w : weights) w += 0.5f;
   const size_t table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)].offset;
@@ -69,7 +69,7 @@ class ShrunkRun : public InterruptedRun {
     job_.architecture = UniformArchitecture{
         .num_items = 40, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
     job_.training.privacy.reproducible_seed = 7;
-    start_.resize(FlatSize(ParametersOf(job_.architecture)));
+    start_.resize(FlatSize(ListParameters(job_.architecture)));
     auto random = privacy::RandomStream::Reproducible(5, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(job_.architecture, {}, random, start_);
     job_.start_weights = start_;
@@ -82,13 +82,13 @@ TEST_F(ShrunkRun, PausesAndResumesFromWhatWasLearned) {
   const auto plain = RunTrainingJob(job_);
   ASSERT_TRUE(plain.ok()) << plain.status().message();
   std::vector<float> expected = plain->weights;
-  ShrinkRows(job_.architecture, start_, VarianceOfNoise(plain->options.optimizer, 8, 8), expected);
+  ShrinkRows(job_.architecture, start_, ComputeNoiseVariance(plain->options.optimizer, 8, 8), expected);
   EXPECT_NE(expected, plain->weights);
   job_.pause_after = 3;
   TrainingJob as_it_is = job_;
   as_it_is.checkpoint_path += ".other";
   std::vector<float> first = RunTrainingJob(as_it_is)->weights;
-  ShrinkRows(job_.architecture, start_, VarianceOfNoise(plain->options.optimizer, 3, 8), first);
+  ShrinkRows(job_.architecture, start_, ComputeNoiseVariance(plain->options.optimizer, 3, 8), first);
   job_.shrink_rows = true;
   for (int call = 0; call < 2; ++call) {
     const auto paused = RunTrainingJob(job_);

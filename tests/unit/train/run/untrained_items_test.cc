@@ -26,7 +26,7 @@ class UntrainedItems : public ::testing::Test {
   }
   // Returns a number of the item table.
   float& Row(size_t item) {
-    const auto parameters = ParametersOf(base().architecture());
+    const auto parameters = ListParameters(base().architecture());
     const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
     return result_.weights[table.offset + item * table.cols];
   }
