@@ -1,5 +1,5 @@
-/* wisp: nightly training on a device. Plan what a year of private personalisation may cost, call one function for each run,
- * serve the personalised model only if it was found better than the base, maintain the log. Conventions: wisp.h.
+/* wisp: nightly training on a device. Plan what a year of private personalisation may cost, call one function for each
+ * run, serve the personalised model only if it was found better than the base, maintain the log. Conventions: wisp.h.
  *
  *   wisp_plan_options plan = WISP_INIT(wisp_plan_options);   at each start: makes the plan, or finds it
  *   ...

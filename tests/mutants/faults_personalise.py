@@ -84,7 +84,8 @@ def lifetime():
         ("limit-of-the-app-raised", "WriteDeployment", "if (LimitFollowsPlan(there, earlier)) ", "",
          DEPLOYMENT + "ALimitThatIsThereHolds"),
     ]) + table("runtime/personalise/make_plan.cc", [
-        ("another-plan-taken-for-the-same", "DescribeDifferences", 'd.Compare("epsilon", there.epsilon, r.epsilon);', "",
+        ("another-plan-taken-for-the-same", "DescribeDifferences", 'd.Compare("epsilon", there.epsilon, r.epsilon);',
+         "",
          MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
         ("plan-replaced-without-a-word", "FindPlan", "if (is_charged || !wanted.replaces)", "if (is_charged)",
          MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),

@@ -220,8 +220,8 @@ def texts():
          generator + "EveryTokenIsChargedBeforeItIsShown"),
     ]) + table("runtime/private_sampling/private_sampling.cc", [
         ("token-charged-after-it-is-sampled", "PrivateSampler::Sample",
-         "WISP_RETURN_IF_ERROR(Pay(ComputeCosts(support, request.count), request.at_most)); return SampleDistinct(request, "
-         "std::move(support));",
+         "WISP_RETURN_IF_ERROR(Pay(ComputeCosts(support, request.count), request.at_most)); "
+         "return SampleDistinct(request, std::move(support));",
          "const auto costs = ComputeCosts(support, request.count); auto sampled = SampleDistinct(request, "
          "std::move(support)); WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return sampled;",
          SAMPLING + "RefusedChargeSamplesNoRandomNumberAndReturnsNothing"),

@@ -43,7 +43,8 @@ def figures():
     ]) + table("tools/wisp/replaced.cc", [
         ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.py"),
         ("events-replaced-whose-names-are-not-beside-them", "CheckReplacesMadeUp",
-         "ReadBeginning(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.py"),
+         "ReadBeginning(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()",
+         "cli_outputs.py"),
     ]) + table("tools/wisp/deployment/cmd_log_backup.cc", [
         ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
          "cli_outputs.py"),

@@ -14,7 +14,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-std::string ReadAndTell(std::string_view text, Format format, const ReadOptions& options = {}) {
+std::string Told(std::string_view text, Format format, const ReadOptions& options = {}) {
   const Result<ReadResult> read = ReadText("log", text, format, options);
   return read.ok() ? Told(read->sequences) : "error: " + read.status().message();
 }
@@ -28,16 +28,16 @@ void ExpectRefused(std::string_view text, Format format, const std::string& sent
 }
 
 TEST(UserItem, LinesInOrder_AreSequences) {
-  EXPECT_EQ(ReadAndTell("1 10\n1 9\n2 10\n", Format::kUserItem), "1: 10 9; 2: 10");
-  EXPECT_EQ(ReadAndTell("1 10\n2 10\n1 9\n", Format::kUserItem), "1: 10 9; 2: 10");
+  EXPECT_EQ(Told("1 10\n1 9\n2 10\n", Format::kUserItem), "1: 10 9; 2: 10");
+  EXPECT_EQ(Told("1 10\n2 10\n1 9\n", Format::kUserItem), "1: 10 9; 2: 10");
 }
 
 TEST(UserItem, AnyText_LineEndsBlanksAndMarks_AreTaken) {
-  EXPECT_EQ(ReadAndTell("\xef\xbb\xbf"
-                        "1 10\r\n\r\n  1\t \t9  \r\n\n2 10",
-                        Format::kUserItem),
+  EXPECT_EQ(Told("\xef\xbb\xbf"
+                 "1 10\r\n\r\n  1\t \t9  \r\n\n2 10",
+                 Format::kUserItem),
             "1: 10 9; 2: 10");
-  EXPECT_EQ(ReadAndTell("j\xc3\xb6rg caf\xc3\xa9", Format::kUserItem), "j\xc3\xb6rg: caf\xc3\xa9");
+  EXPECT_EQ(Told("j\xc3\xb6rg caf\xc3\xa9", Format::kUserItem), "j\xc3\xb6rg: caf\xc3\xa9");
 }
 
 TEST(UserItem, Report_CountsLines) {
@@ -66,7 +66,7 @@ TEST(UserItem, BadLines_AreNamed) {
   ExpectRefused(
       "a " + std::string(257, 'k'), Format::kUserItem,
       "log, line 1: the item is 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk...' of 257 bytes; allowed are 1 to 256");
-  EXPECT_EQ(ReadAndTell("a " + std::string(256, 'k'), Format::kUserItem), "a: " + std::string(256, 'k'));
+  EXPECT_EQ(Told("a " + std::string(256, 'k'), Format::kUserItem), "a: " + std::string(256, 'k'));
   ExpectRefused("1 2\n" + std::string((1 << 20) + 1, 'x'), Format::kUserItem,
                 "log, line 2: 1048577 bytes without an end of the line; allowed are at most 1048576");
   ExpectRefused("", Format::kUserItem, "log: there is no event in it");
@@ -91,10 +91,9 @@ TEST(UserItem, NotUtf8_IsRefusedWhereverItIs) {
 }
 
 TEST(RatingsDat, Lines_AreSortedByTime) {
-  EXPECT_EQ(ReadAndTell("1::10::5::30\n1::11::4.5::20\n2::10::1::-5\n2::12::1::-6\n", Format::kRatingsDat),
+  EXPECT_EQ(Told("1::10::5::30\n1::11::4.5::20\n2::10::1::-5\n2::12::1::-6\n", Format::kRatingsDat),
             "1: 11 10; 2: 12 10");
-  EXPECT_EQ(ReadAndTell("1::10::5::30\n1::11::4::20\n", Format::kRatingsDat, {.time = TimeSource::kFileOrder}),
-            "1: 10 11");
+  EXPECT_EQ(Told("1::10::5::30\n1::11::4::20\n", Format::kRatingsDat, {.time = TimeSource::kFileOrder}), "1: 10 11");
 }
 
 TEST(RatingsDat, BadLines_AreNamed) {
@@ -113,18 +112,18 @@ TEST(RatingsDat, BadLines_AreNamed) {
 }
 
 TEST(Csv, Columns_AreFoundByName) {
-  EXPECT_EQ(ReadAndTell("time,price,item,user\n2,9,b,anna\n1,9,a,anna\n", Format::kCsv), "anna: a b");
-  EXPECT_EQ(ReadAndTell("user_id,item_id,timestamp\nanna,a,1\n", Format::kCsv), "anna: a");
-  EXPECT_EQ(ReadAndTell("who,what,when\nanna,b,2\nanna,a,1.5e0\n", Format::kCsv,
-                        {.user_column = "who", .item_column = "what", .time_column = "when"}),
+  EXPECT_EQ(Told("time,price,item,user\n2,9,b,anna\n1,9,a,anna\n", Format::kCsv), "anna: a b");
+  EXPECT_EQ(Told("user_id,item_id,timestamp\nanna,a,1\n", Format::kCsv), "anna: a");
+  EXPECT_EQ(Told("who,what,when\nanna,b,2\nanna,a,1.5e0\n", Format::kCsv,
+                 {.user_column = "who", .item_column = "what", .time_column = "when"}),
             "anna: a b");
-  EXPECT_EQ(ReadAndTell("user,item\nanna,b\nanna,a\n", Format::kCsv, {.time = TimeSource::kFileOrder}), "anna: b a");
+  EXPECT_EQ(Told("user,item\nanna,b\nanna,a\n", Format::kCsv, {.time = TimeSource::kFileOrder}), "anna: b a");
 }
 
 TEST(Csv, Quotes_FollowRfc4180) {
-  EXPECT_EQ(ReadAndTell("user,item,time\r\n\"anna, b\",\"5\"\" disc\",1\r\n\"\"\"\",\"\"\"x\"\"\",\"2\"", Format::kCsv),
+  EXPECT_EQ(Told("user,item,time\r\n\"anna, b\",\"5\"\" disc\",1\r\n\"\"\"\",\"\"\"x\"\"\",\"2\"", Format::kCsv),
             "anna, b: 5\" disc; \": \"x\"");
-  EXPECT_EQ(ReadAndTell("\xef\xbb\xbf\"user\",\"item\",\"time\"\nanna,a\"b,1\n\n", Format::kCsv), "anna: a\"b");
+  EXPECT_EQ(Told("\xef\xbb\xbf\"user\",\"item\",\"time\"\nanna,a\"b,1\n\n", Format::kCsv), "anna: a\"b");
   // A quoted field over several lines, here in an unused column; the line number of the next record is still right.
   const std::string text = "user,item,time,note\na,b,1,\"one\ntwo\"\na,c,never,x\n";
   ExpectRefused(text, Format::kCsv, "log, line 4: the time is 'never'" + kAllowedTimes);
@@ -177,7 +176,7 @@ TEST(Csv, OtherSeparators_AreNamed) {
   ExpectRefused(
       "user\n", Format::kCsv,
       "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'; `item_column` says which it is");
-  EXPECT_EQ(ReadAndTell("user,item,time,a;b\nanna,x;y,1,\n", Format::kCsv), "anna: x;y");
+  EXPECT_EQ(Told("user,item,time,a;b\nanna,x;y,1,\n", Format::kCsv), "anna: x;y");
 }
 
 TEST(Csv, Times_AreNumbers) {
@@ -187,9 +186,8 @@ TEST(Csv, Times_AreNumbers) {
                   "log, line 2: the time is '" + bad + "'" + kAllowedTimes);
   }
   // The fraction is cut off towards the past, on both sides of zero: -0.5 comes before 0, 1.9 is 1.
-  EXPECT_EQ(ReadAndTell(
-                "user,item,time\na,z,0\na,y,-0.5\na,x,1.9\na,w,1\na,v,9223372036854775807\na,u,-9223372036854775808\n",
-                Format::kCsv),
+  EXPECT_EQ(Told("user,item,time\na,z,0\na,y,-0.5\na,x,1.9\na,w,1\na,v,9223372036854775807\na,u,-9223372036854775808\n",
+                 Format::kCsv),
             "a: u y z x w v");
 }
 
@@ -210,19 +208,18 @@ TEST(UserItem, Json_IsRefused) {
     ExpectRefused(line + "\n", Format::kUserItem,
                   "log, line 1: '" + line + "' is JSON; allowed is a user and an item, separated by blanks");
   }
-  EXPECT_EQ(ReadAndTell("{a b\n[1] {x}y\n", Format::kUserItem), "{a: b; [1]: {x}y") << "keys may begin so";
+  EXPECT_EQ(Told("{a b\n[1] {x}y\n", Format::kUserItem), "{a: b; [1]: {x}y") << "keys may begin so";
 }
 
 TEST(Tsv, AQuoteThatEndsNoField_StandsForItself) {
   const std::string header = "user\titem\ttime\n";
   for (const Format format : {Format::kTsv, Format::kInter}) {
     const std::string head = format == Format::kTsv ? header : "user:token\titem:token\ttime:float\n";
-    EXPECT_EQ(ReadAndTell(head + "a\t\"Best\" tea\t1\na\t\"open\t2\nb\t\"\t3\n", format),
-              "a: \"Best\" tea \"open; b: \"");
-    EXPECT_EQ(ReadAndTell(head + "a\t\"one\"\t1\na\t\"t\"\"wo\"\t2\r\n", format), "a: one t\"wo");
+    EXPECT_EQ(Told(head + "a\t\"Best\" tea\t1\na\t\"open\t2\nb\t\"\t3\n", format), "a: \"Best\" tea \"open; b: \"");
+    EXPECT_EQ(Told(head + "a\t\"one\"\t1\na\t\"t\"\"wo\"\t2\r\n", format), "a: one t\"wo");
   }
   ReadOptions by_order{.time = TimeSource::kFileOrder};
-  EXPECT_EQ(ReadAndTell("user\titem\na\t\"last\"", Format::kTsv, by_order), "a: last");
+  EXPECT_EQ(Told("user\titem\na\t\"last\"", Format::kTsv, by_order), "a: last");
 }
 
 // One letter written as one character and as two gives two keys.
@@ -260,20 +257,20 @@ TEST(ReadEvents, GivesWhatTheFileHas) {
 }
 
 TEST(Tsv, CommasAndBlanks_AreContents) {
-  EXPECT_EQ(ReadAndTell("user\titem\ttime\nanna b\tx, y\t1\n", Format::kTsv), "anna b: x, y");
+  EXPECT_EQ(Told("user\titem\ttime\nanna b\tx, y\t1\n", Format::kTsv), "anna b: x, y");
   ExpectRefused("user,item,time\na,b,1\n", Format::kTsv,
                 "log, line 1: the header is one column, 'user,item,time'; the separator seems to be ','; allowed is a "
                 "tab here, commas are the format csv");
 }
 
 TEST(Inter, TypedHeader_IsRead) {
-  EXPECT_EQ(ReadAndTell("user_id:token\titem_id:token\trating:float\ttimestamp:float\n196\t242\t3\t881250950."
-                        "0\n196\t51\t4\t881250949\n",
-                        Format::kInter),
+  EXPECT_EQ(Told("user_id:token\titem_id:token\trating:float\ttimestamp:float\n196\t242\t3\t881250950."
+                 "0\n196\t51\t4\t881250949\n",
+                 Format::kInter),
             "196: 51 242");
-  EXPECT_EQ(ReadAndTell("session:token\titem_id:token\ttimestamp:float\n1\t2\t3\n", Format::kInter,
-                        {.user_column = "session"}),
-            "1: 2");
+  EXPECT_EQ(
+      Told("session:token\titem_id:token\ttimestamp:float\n1\t2\t3\n", Format::kInter, {.user_column = "session"}),
+      "1: 2");
 }
 
 TEST(Inter, BadHeaders_AreNamed) {
@@ -404,18 +401,18 @@ TEST(ReadText, PrivateRun_SessionsOfATextAreRefused) {
 TEST(Csv, PrivateRun_AQuoteTakesInNobodyElse) {
   const std::string others = "u2,b,2\nu3,c,3\nu4,d\",4\n", header = "user,item,time\n";
   const ReadOptions options{.private_run = true};
-  const std::string alone = ReadAndTell(header + others, Format::kCsv, options);
+  const std::string alone = Told(header + others, Format::kCsv, options);
   EXPECT_EQ(alone, "u2: b; u3: c; u4: d\"");
   for (const char* line : {"u1,\"a,1\n", "u1,\"a\" b,1\n", "\"u1,a,1\n", "u1,a,\"1\n"}) {
     for (const std::string& text : {header + line + others, header + others + line})
-      EXPECT_EQ(ReadAndTell(text, Format::kCsv, options), alone) << text;
+      EXPECT_EQ(Told(text, Format::kCsv, options), alone) << text;
   }
   const Result<ReadResult> read = ReadText("log", header + "u1,\"a,1\n\n" + others, Format::kCsv, options);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->report.bad_rows, 1u);
   EXPECT_EQ(read->report.num_lines, 6u);
   EXPECT_EQ(read->report.first_bad_row, "log, line 2: a quoted field is not closed; a quote is needed after 'a,1?'");
-  EXPECT_EQ(ReadAndTell(header + "u1,\"a,b\",1\n", Format::kCsv, options), "u1: a,b");
+  EXPECT_EQ(Told(header + "u1,\"a,b\",1\n", Format::kCsv, options), "u1: a,b");
 }
 
 TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {

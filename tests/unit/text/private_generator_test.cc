@@ -101,9 +101,7 @@ class PrivateGeneratorTest : public ::testing::Test {
     scores.resize(kTokens);
     return scores;
   }
-  std::vector<int32_t> Ids(const std::string& text) {
-    return text::test::EncodeIds(*text::test::OpenGolden("gpt2"), text);
-  }
+  std::vector<int32_t> Ids(const std::string& t) { return text::test::EncodeIds(*text::test::OpenGolden("gpt2"), t); }
 
   test::TemporaryFolder folder_;
   Ledger ledger_;
