@@ -72,8 +72,8 @@ class PrivateSamples {
   Result<uint64_t> ComputeLeft(const privacy::Mechanism& planned) const;
   static void WarnIfWeak(const SamplingSetup& setup);
   Status WarnOfOneText(const SamplingSetup& setup) const;
-  Status WarnOfDeployment(const SamplingSetup& setup) const;
-  Status WarnOfOtherDeployment(const SamplingSetup& setup) const;
+  Status WarnOfPlan(const SamplingSetup& setup) const;
+  Status WarnOfOtherPlan(const SamplingSetup& setup) const;
 
   const PrivateSampleArguments& p_;
   std::string model_;
