@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the sources say every sentence of docs/errors.md.
+"""Checks that the sources say every sentence of docs/errors.md, and that docs/ledger.md explains each line of a statement.
 
-    errors.py ROOT     prints those that none does; exits 1 if there is one
+    errors.py ROOT     prints those that differ; exits 1 if there is one
 
 A sentence stands in backticks in the first cell of a row; several are joined by "or". The parts of one between "..."
 stand in one source file, in literals that may be cut.
@@ -30,6 +30,24 @@ def sentences(page):
             yield number, sentence
 
 
+def statement(root):
+    """Yields what the page of the ledger and the source of the statement say differently."""
+    source = CUT.sub("", (root / "runtime/privacy/statement.cc").read_text(encoding="utf-8"))
+    page = (root / "docs/ledger.md").read_text(encoding="utf-8")
+    page = page[page.index("## What a statement says"):page.index("## Check a statement later")]
+    explained = set(re.findall("`([^`]+)`", page)) - {"wisp privacy --ledger FILE", "--json", "check"}
+    for name in sorted(explained):
+        if name not in source:
+            yield f"docs/ledger.md: no statement says '{name}'"
+    lines = re.findall(r'\bLines?\(\s*text, "([^"]+)",', source)
+    lines += [name for pair in re.findall(r'Line\(text, trains \? "([^"]+)" : "([^"]+)"', source) for name in pair]
+    if len(lines) < 30:
+        yield f"runtime/privacy/statement.cc: {len(lines)} lines are found; 30 and more are expected"
+    for name in lines:
+        if name not in explained:
+            yield f"docs/ledger.md does not explain the line '{name}' of a statement"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: errors.py ROOT")
@@ -43,9 +61,12 @@ def main():
             apart = [part for part in parts if not any(part in text for text in sources.values())]
             print(f"docs/errors.md:{number}: no source says '{sentence}'" +
                   (f"; in particular not '{apart[0]}'" if apart else ", all in one file"))
+    for fault in statement(root):
+        missing += 1
+        print(fault)
     if count < 40:
         sys.exit(f"docs/errors.md has {count} sentences; 40 and more are expected")
-    print(f"{count} sentences, {missing} of which no source says")
+    print(f"{count} sentences, {missing} faults")
     sys.exit(1 if missing else 0)
 
 

@@ -19,17 +19,11 @@ QUOTED = (
     "wisp recommend --model cut.wisp --history tea-mint",
     "wisp recommend --model base.wisp --history tea-nothing",
     "wisp recommend --model base.wisp --data log.db --user nobody",
-    "wisp recommend --model base.wisp",
     "wisp generate base.wisp --prompt x",
     "wisp personalise --data log.db --model base.wisp --out mine.wisp",
     f"{train} --delta 0.001",
     f"{train} --delta 0.5 --ledger log.ledger",
     f"{train} --delta 0.001 --ledger log.ledger --budget 0.01",
-    f"{train} --delta 0.001 --ledger log.db",
-    f"{train} --delta 0.001 --ledger nowhere/log.ledger",
-    "wisp train --epoch 1",
-    "wisp train --epochs x",
-    "wisp log count nothing.db",
 )
 
 
@@ -60,3 +54,8 @@ def test_a_row_that_no_source_says_is_noticed():
     edit(page, page, "(?m)^\\| `has no plan for a deployment", "| `has no plan for the day")
     r = try_run(f"/usr/bin/python3 {ROOT}/tests/errors.py tree")
     assert r.code == 1 and "no source says 'has no plan for the day" in r.out + r.err
+    edit(page, page, "`has no plan for the day", "`has no plan for a deployment")
+    ledger = "tree/docs/ledger.md"
+    edit(ledger, ledger, "`how the figure grows`", "`how the figure swells`")
+    r = try_run(f"/usr/bin/python3 {ROOT}/tests/errors.py tree")
+    assert r.code == 1 and "does not explain the line 'how the figure grows'" in r.out + r.err
