@@ -46,9 +46,13 @@ check_arrows runtime/train/audit "runtime/train/audit/|$step|$below"
 for method in phantom rgp sparse dp_fp re_attention; do
   check_arrows runtime/methods/$method "runtime/methods/$method/|runtime/train/audit/|$step|$below"
 done
+# In place of a folder that a build leaves out.
+check_arrows runtime/methods/absent "runtime/methods/[a-z_]+/[a-z_]+_method\.h$|$step"
 check_arrows runtime/methods "runtime/methods/[a-z_]+/[a-z_]+_method\.h$|$step" top
 check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"
 check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$'
+# The wing of other devices' memory; runtime/inference/device_wing.h is how the core calls it.
+check_arrows runtime/device 'runtime/(device|inference|model|layers|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/private_sampling 'runtime/(private_sampling|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 # The wing of texts. The rooms above include nothing of it, so a build without it is whole.
 check_arrows runtime/text/tokenizers 'runtime/(text/tokenizers|core)/|schema/generated/'
@@ -114,7 +118,7 @@ while read -r hit; do breach "provenance is joined, never set (JoinProvenance): 
 # Items are ranked in one place, runtime/core/served_list.h, from which serving and evaluation take their lists. No
 # other file decides which items are seen, or orders by scores. The files named here order tokens, samples, statistics
 # or the rows of a method, and rank no list of items.
-ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/lab/bench/bench_ops_cases\.cc)$'
+ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/batch_recommender\.(h|cc)|runtime/device/device_batch\.(h|cc)|tools/lab/bench/bench_ops_cases\.cc)$'
 not_lists='^(runtime/private_sampling/(audit_decoding|sample_law|private_sampling)\.cc|runtime/text/private_sampling/private_generator\.cc|runtime/text/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/convert/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
 orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
 while read -r file; do

@@ -1,5 +1,5 @@
 // Matrices in panels, one result element after another. Sessions on a device convert such weights to float32 when they
-// copy them there (runtime/inference/device_weights.h). These ops serve callers that keep the stored form on the
+// copy them there (runtime/device/device_weights.h). These ops serve callers that keep the stored form on the
 // device.
 #include "kernels/panels.h"
 

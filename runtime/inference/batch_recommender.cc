@@ -5,8 +5,6 @@
 #include <new>
 #include <string>
 
-#include "runtime/inference/on_device.h"
-
 namespace wisp {
 namespace {
 
@@ -58,11 +56,12 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
                                                      const kernels::Device& device) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *device.ops));
-  return DeviceBatch::PlanMemory(a, device, DeviceBatch::GetRows(a, options.rows));
+  WISP_RETURN_IF_ERROR(CheckDevice(device));
+  return PlanDeviceBatch(a, device, DeviceBatchRows(a, options.rows));
 }
 
 InferenceMemory BatchRecommender::memory() const {
-  if (on_device_ != nullptr) return DeviceBatch::PlanMemory(session_.architecture(), session_.graph().device(), rows_);
+  if (on_device_ != nullptr) return PlanDeviceBatch(session_.architecture(), session_.graph().device(), rows_);
   InferenceMemory memory{.scores = taken_by_all_.allocated_bytes()};
   for (const Share& s : shares_) {
     memory.activations +=
@@ -87,13 +86,13 @@ Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(Session& sess
 
 BatchRecommender::BatchRecommender(Session& session, const BatchOptions& options)
     : session_(session),
-      rows_(is_host() ? options.rows : DeviceBatch::GetRows(session.architecture(), options.rows)),
+      rows_(is_host() ? options.rows : DeviceBatchRows(session.architecture(), options.rows)),
       words_(CountWords(session.architecture().num_items)),
       workers_(is_host() ? CountThreads(options) : 1, options.executor),
       taken_by_all_(is_host() ? words_ : 0, session.graph().device().memory),
       work_([this](size_t worker) { Work(worker); }) {
   if (!is_host()) {
-    on_device_ = std::make_unique<DeviceBatch>(session, rows_);
+    on_device_ = MakeDeviceBatch(session, rows_);
     return;
   }
   const kernels::Memory& memory = session.graph().device().memory;

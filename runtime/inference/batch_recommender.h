@@ -12,7 +12,7 @@
 // one, then multiplies the output table by many of them, one tile of items at a time. So the table is read once for all
 // of them, and no history's scores of all items are ever stored.
 //
-// If the session is on a device, histories pass together there (device_batch.h), and the calling thread waits.
+// If the session is on a device, histories pass together there (runtime/device/device_batch.h), and the calling thread waits.
 //
 // Not thread-safe: one call at a time. Recommend allocates nothing.
 #ifndef WISP_RUNTIME_INFERENCE_BATCH_RECOMMENDER_H_
@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "runtime/core/threads.h"
-#include "runtime/inference/device_batch.h"
 #include "runtime/inference/session.h"
 
 namespace wisp {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/inference/on_device.h"
+#include "runtime/inference/not_finite.h"
 
 namespace wisp {
 namespace {
@@ -51,6 +51,34 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   if (!is_host()) return ScoreOnDevice(window, scores);
   ScoreTo(window, scores.data());
   return OkStatus();
+}
+
+[[gnu::cold]] Status Session::Arrived() {
+  if (is_host()) return OkStatus();
+  Status status = WaitForDevice(graph_->device());
+  if (!status.ok()) encoded_.clear();
+  return status;
+}
+
+[[gnu::cold]] Status Session::ScoreOnDevice(std::span<const int32_t> window, std::span<float> scores) {
+  const kernels::Memory& memory = graph_->device().memory;
+  const Gathering gathering(memory);
+  ScoreTo(window, on_device_->data());
+  memory.copy_out(scores.data(), on_device_->data(), scores.size_bytes());
+  return Arrived();
+}
+
+[[gnu::cold]] Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const int32_t> history,
+                                                                             const RecommendOptions& options,
+                                                                             size_t count) {
+  Result<DeviceScores::Best> best = on_device_->Recommend(history, options, file_.lists(), count,
+                                                          [&](float* scores) { ScoreTo(GetWindow(history), scores); });
+  if (!best.ok()) {
+    encoded_.clear();
+    return best.status();
+  }
+  if (!best->all_finite) return NotFinite();
+  return std::move(best->items);
 }
 
 // The number of items, from the front of the last history, that need not be computed again. The newest item is always

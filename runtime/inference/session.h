@@ -25,8 +25,7 @@
 #include <vector>
 
 #include "runtime/core/served_list.h"
-#include "runtime/inference/device_top.h"
-#include "runtime/inference/device_weights.h"
+#include "runtime/inference/device_wing.h"
 #include "runtime/layers/model_view.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/model/history_window.h"
@@ -152,8 +151,6 @@ class Session {
   Status ScoreOnDevice(std::span<const int32_t> window, std::span<float> scores);
   // On a device: waits until all submitted work has run, and checks that it succeeded.
   Status Arrived();
-  // Marks the items that top_ must not offer.
-  void MarkTaken(std::span<const int32_t> history, const RecommendOptions& options);
   Result<std::vector<Recommendation>> RecommendOnDevice(std::span<const int32_t> history,
                                                         const RecommendOptions& options, size_t count);
 
@@ -168,8 +165,8 @@ class Session {
   std::vector<int32_t> window_;   // for a history with untrained items: the part that is read
   std::vector<float> scores_;
   ServedList list_;
-  std::vector<float> popular_;      // scores for users without history; empty until first needed
-  std::unique_ptr<DeviceTop> top_;  // null on the host
+  std::vector<float> popular_;               // scores for users without history; empty until first needed
+  std::unique_ptr<DeviceScores> on_device_;  // null on the host
 };
 
 }  // namespace wisp

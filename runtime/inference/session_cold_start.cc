@@ -8,7 +8,7 @@ Status Session::FindPopular() {
   RecordContext context{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .helpers = helpers_.get()};
   encoded_.clear();
   std::vector<float> popular(scores_.size());
-  graph_->ScoreColdStart(context, file_.lists(), is_host() ? popular.data() : top_->scores(), popular.data());
+  graph_->ScoreColdStart(context, file_.lists(), is_host() ? popular.data() : on_device_->data(), popular.data());
   WISP_RETURN_IF_ERROR(Arrived());
   popular_ = std::move(popular);
   return OkStatus();

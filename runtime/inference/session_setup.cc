@@ -1,7 +1,6 @@
 // Makes sessions and plans their memory.
 #include <new>
 
-#include "runtime/inference/on_device.h"
 #include "runtime/inference/session.h"
 
 namespace wisp {
@@ -22,6 +21,7 @@ Result<kernels::Device> ChooseDevice(const SessionOptions& o) {
     return kernels::Device(*ops, o.device.memory);
   }
   if (o.backend != Backend::kSimd) return BackendOnDevice(o.device.ops->name);
+  WISP_RETURN_IF_ERROR(CheckDevice(o.device));
   return o.device;
 }
 
@@ -60,12 +60,11 @@ Session::Session(ModelFile file, const kernels::Device& device, size_t num_threa
       buffers_(graph_->AllocateForInference()),
       cache_(graph_->AllocateCache(CacheBlocks::kAll, 0, options.kept)),
       helpers_(graph_->AllocateHelpers(num_threads, options.executor)),
-      tensors_(is_host() ? nullptr
-                         : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
+      tensors_(is_host() ? nullptr : MakeDeviceWeights(file_.parameters(), file_.tensors(), device.memory)),
       weights_(*graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
       scores_(file_.architecture().num_items),
       list_(file_.architecture().num_items, file_.lists()),
-      top_(is_host() ? nullptr : std::make_unique<DeviceTop>(device, file_.architecture().num_items, 1)) {
+      on_device_(is_host() ? nullptr : MakeDeviceScores(device, file_.architecture().num_items)) {
   encoded_.reserve(file_.architecture().max_length);
 }
 
@@ -81,7 +80,7 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
   WISP_RETURN_IF_ERROR(CheckKept(options, device, file.architecture()));
   if (device.memory.is_host()) return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(file, options));
-  const size_t at_most = DeviceWeights::PlanBytes(file.parameters(), file.tensors(), device.memory).at_most;
+  const size_t at_most = PlanDeviceWeights(file.parameters(), file.tensors(), device.memory).at_most;
   try {
     std::unique_ptr<Session> session(new Session(std::move(file), device, 1, {}));
     WISP_RETURN_IF_ERROR(session->Arrived());
@@ -122,8 +121,8 @@ InferenceMemory Session::CountMemory(const ModelView& graph, std::span<const Sto
       .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t),
       .cold_start = (a.num_items + 2 * a.width) * sizeof(float) + AlignedArray<float>::AllocatedBytes(a.width)};
   if (graph.device().memory.is_host()) return memory;
-  const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
-  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory).expected;
+  const DeviceBytes top = PlanDeviceScores(graph.ops(), a.num_items);
+  memory.weights = PlanDeviceWeights(graph.parameters(), tensors, graph.device().memory).expected;
   memory.on_device = memory.activations - graph.host_bytes() + memory.packed_weights + memory.weights + top.on_device;
   memory.scores += top.on_device + top.on_host;
   return memory;
@@ -133,7 +132,7 @@ InferenceMemory Session::memory() const {
   InferenceMemory memory = CountMemory(*graph_, file_.tensors(), num_threads(), kept());
   memory.packed_weights = weights_.allocated_bytes();
   memory.scores = scores_.capacity() * sizeof(float) + list_.bytes() + encoded_.capacity() * sizeof(int32_t);
-  if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
+  if (on_device_ != nullptr) memory.scores += on_device_->bytes().on_device + on_device_->bytes().on_host;
   if (tensors_ != nullptr) {  // the driver may have shared nothing
     memory.on_device += tensors_->allocated_bytes() - memory.weights;
     memory.weights = tensors_->allocated_bytes();

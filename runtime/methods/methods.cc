@@ -36,4 +36,17 @@ const MethodEntry& GetEntry(const TrainingOptions& o) {
   return IsPrivate(o) ? kPhantom : kOrdinary;
 }
 
+Status CheckBuilt(const Architecture& a, const TrainingOptions& o) {
+  const MethodEntry* entry = &GetEntry(o);
+  const char* folder = nullptr;
+  if (entry == &kRgp && !kHasRgp) folder = "rgp";
+  if ((entry == &kFest || entry == &kAdaFest || entry == &kSampled) && !kHasSparse) folder = "sparse";
+  if (o.method == Method::kDpFp && !kHasDpFp) folder = "dp_fp";
+  if (a.re_attention == ReAttention::kOn && o.method != Method::kOrdinary && !kHasReAttention) folder = "re_attention";
+  if (folder == nullptr) return OkStatus();
+  return Unsupported("this training needs ", folder,
+                     " of runtime/methods, which is not in this build: WISP_METHODS of ",
+                     "its configuration leaves it out");
+}
+
 }  // namespace wisp

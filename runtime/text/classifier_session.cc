@@ -4,7 +4,7 @@
 #include <cmath>
 #include <new>
 
-#include "runtime/inference/on_device.h"
+#include "runtime/inference/not_finite.h"
 
 namespace wisp {
 namespace {
@@ -29,9 +29,7 @@ ClassifierSession::ClassifierSession(const Architecture& architecture, std::span
       kept_(o.num_threads > 1 ? CacheBlocks::kTwoInTurn : CacheBlocks::kInTurn),
       cache_(graph_.AllocateCache(kept_)),
       helpers_(graph_.AllocateHelpers(o.num_threads, o.executor)),
-      tensors_(o.device.memory.is_host()
-                   ? nullptr
-                   : std::make_unique<DeviceWeights>(graph_.parameters(), tensors, o.device.memory)),
+      tensors_(o.device.memory.is_host() ? nullptr : MakeDeviceWeights(graph_.parameters(), tensors, o.device.memory)),
       weights_(graph_, tensors_ == nullptr ? ParameterSource(tensors) : tensors_->source()),
       context_{.weights = weights_.view(),
                .buffers = buffers_,
@@ -45,12 +43,13 @@ Result<std::unique_ptr<ClassifierSession>> ClassifierSession::Create(const Archi
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (o.device.memory.is_host())
     return std::unique_ptr<ClassifierSession>(new ClassifierSession(architecture, tensors, o));
+  WISP_RETURN_IF_ERROR(CheckDevice(o.device));
   ClassifierOptions alone = o;
   alone.num_threads = 1;
   const Classifier graph(architecture, o.device, MakeInferenceOptions(o.device, architecture, tensors));
   const size_t there = graph.inference_bytes() - graph.host_bytes() + graph.cache_bytes(CacheBlocks::kInTurn) +
                        PackedWeights::PlanBytes(graph) +
-                       DeviceWeights::PlanBytes(graph.parameters(), tensors, o.device.memory).at_most;
+                       PlanDeviceWeights(graph.parameters(), tensors, o.device.memory).at_most;
   try {
     std::unique_ptr<ClassifierSession> session(new ClassifierSession(architecture, tensors, alone));
     WISP_RETURN_IF_ERROR(WaitForDevice(o.device));

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "runtime/core/status.h"
-#include "runtime/inference/device_weights.h"
+#include "runtime/inference/device_wing.h"
 #include "runtime/layers/classifier.h"
 #include "runtime/layers/packed_weights.h"
 

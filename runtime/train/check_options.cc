@@ -184,6 +184,7 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
 Status Trainer::Check(const Architecture& a, std::span<const float> weights, std::span<const Record> records,
                       const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
+  WISP_RETURN_IF_ERROR(CheckBuilt(a, o));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_RETURN_IF_ERROR(ValidateBase(a, o));

@@ -3,6 +3,7 @@
 #include "runtime/privacy/audit/binomial.h"
 #include "runtime/train/check_options.h"
 #include "runtime/train/gradient_step.h"
+#include "runtime/train/method_table.h"
 #include "runtime/train/pooled_cache.h"
 
 namespace wisp {
@@ -26,6 +27,7 @@ namespace {
 // Trainer::Check for the options that memory depends on.
 Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
+  WISP_RETURN_IF_ERROR(CheckBuilt(a, o));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_RETURN_IF_ERROR(ValidateBase(a, o));

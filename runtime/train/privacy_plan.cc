@@ -51,6 +51,7 @@ Status ForEachLevel(const privacy::NoiseOptions& noise, StepRange steps, const F
 }  // namespace
 
 Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOptions& o) {
+  WISP_RETURN_IF_ERROR(CheckBuilt(a, o));
   if (IsPaper(o)) return PrivacyRefused(ExplainPaperMode());
   if (!IsPrivate(o)) return PrivacyRefused("ordinary training has no guarantee that anything could be said of");
   if (o.num_records_public == 0 || o.dp_fp.micro_batches == 0)

@@ -313,22 +313,22 @@ def programs():
          "cuda_scoring_test:TopK.ManyScores"),
         ("a-list-is-left-out", "LaterKey", "i / a.k >= a.of_one ||", "i / a.k + 1 >= a.of_one ||",
          "cuda_scoring_test:TopK.ManyScores"),
-    ]) + table("runtime/inference/session_device.cc", [
-        ("a-list-of-a-failed-device", "Session::RecommendOnDevice", "WISP_RETURN_IF_ERROR(Arrived());", "", session),
+    ]) + table("runtime/inference/session.cc", [
         ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice",
-         "if (!top_->all_finite(0)) return NotFinite();", "", session),
-        ("a-device-forgets-what-was-seen", "Session::MarkTaken", "TakeUnoffered(history,", "TakeUnoffered({},",
-         session),
-        ("candidates-allow-all-on-a-device", "Session::MarkTaken",
+         "if (!best->all_finite) return NotFinite();", "", session),
+    ]) + table("runtime/device/device_scores.cc", [
+        ("a-list-of-a-failed-device", "Recommend", "WISP_RETURN_IF_ERROR(WaitForDevice(device_));", "", session),
+        ("a-device-forgets-what-was-seen", "MarkTaken", "TakeUnoffered(history,", "TakeUnoffered({},", session),
+        ("candidates-allow-all-on-a-device", "MarkTaken",
          "options.candidates.empty() ? Offered::kAll : Offered::kNone", "Offered::kAll",
          session),
     ]) + table("runtime/inference/session_setup.cc", [
         ("a-session-of-a-failed-device", "Session::Create", "WISP_RETURN_IF_ERROR(session->Arrived());", "", session),
-    ]) + table("runtime/inference/device_batch.cc", [
-        ("a-batch-of-a-failed-device", "DeviceBatch::RecommendSome",
+    ]) + table("runtime/device/device_batch.cc", [
+        ("a-batch-of-a-failed-device", "RowsOnDevice::RecommendSome",
          "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_->device()));",
          "top_.Run(rows, count);", batch),
-        ("a-batch-forgets-what-was-seen", "DeviceBatch::MarkTaken",
+        ("a-batch-forgets-what-was-seen", "RowsOnDevice::MarkTaken",
          "TakeUnoffered(history,", "TakeUnoffered({},", batch),
     ]) + table("runtime/layers/model_view.cc", [
         ("hidden-states-of-the-next-history", "ModelView::RepresentTogether", "context.records.begin_B[b + 1] - 1",

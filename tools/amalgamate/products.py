@@ -9,9 +9,11 @@ import re
 from pathlib import Path
 
 PRODUCTS = ("runtime", "text", "training")
+# Sources in place of a wing that a build leaves out; the unit has every wing.
+ABSENT = ("runtime/device/absent/", "runtime/methods/absent/")
 # These sources are built for machines other than the compiling one, or from libraries that an app would have to bring.
 # The stand-in for Highway's library is not a part; it goes before all parts.
-LEFT_OUT = ("kernels/cuda/", "kernels/module/", "kernels/stand_in/", "kernels/highway/")
+LEFT_OUT = ("kernels/cuda/", "kernels/module/", "kernels/stand_in/", "kernels/highway/", *ABSENT)
 OF_WISP = ("kernels", "runtime", "ports/c")
 COMMAND = re.compile(r"^\s*(\w+)\(", re.M)
 ARGUMENT = re.compile(r'#[^\n]*|"((?:\\.|[^"\\])*)"|([^\s()"#]+)|([()])')

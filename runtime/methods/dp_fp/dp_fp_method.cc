@@ -10,6 +10,8 @@
 
 namespace wisp {
 
+const bool kHasDpFp = true;
+
 Status HeadStep::Run(StepReport& report) {
   report.num_head_records = pass_.num_drawn();
   context_->ForParts([this](size_t w) {

@@ -3,6 +3,9 @@
 #include "runtime/train/method_table.h"
 
 namespace wisp {
+
+const bool kHasReAttention = true;
+
 namespace {
 
 class FollowNoise final : public UpdateObserver {

@@ -10,6 +10,9 @@
 #include "runtime/train/privacy_plan.h"
 
 namespace wisp {
+
+const bool kHasRgp = true;
+
 namespace {
 
 // The rows of a parameter whose gradient is made at a time: on the host about kUpdateChunk numbers, on a device all.

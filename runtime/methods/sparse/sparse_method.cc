@@ -12,6 +12,9 @@
 #include "runtime/train/privacy_plan.h"
 
 namespace wisp {
+
+const bool kHasSparse = true;
+
 namespace {
 
 SparseGradients::Setup HostSetup(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o,

@@ -11,6 +11,7 @@
 
 namespace wisp {
 
+extern const bool kHasSparse;  // false: WISP_METHODS leaves this folder out of the build
 std::unique_ptr<GradientMethod> MakeSparseMethod(const MethodSetup& setup);
 MethodBytes PlanSparseMethod(const Graph& graph, const TrainedSet& trained, size_t num_records,
                              const TrainingOptions& options);

@@ -7,7 +7,7 @@
 #include "kernels/cuda/emulate/emulate.h"
 #endif
 #include "tests/unit/gradients/gradient_test_util.h"
-#include "tests/unit/inference/cuda/device_test_util.h"
+#include "tests/unit/device/cuda/device_test_util.h"
 
 namespace wisp::device_classifier_test {
 namespace {

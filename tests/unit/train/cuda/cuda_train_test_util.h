@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/cuda.h"
 #include "runtime/train/trainer.h"
-#include "tests/unit/inference/cuda/device_test_util.h"
+#include "tests/unit/device/cuda/device_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::test {

@@ -1,4 +1,4 @@
-#include "runtime/inference/device_weights.h"
+#include "runtime/device/device_weights.h"
 
 #include <algorithm>
 
@@ -63,7 +63,7 @@ const std::byte* CopyIn(const kernels::Memory& memory, const ParameterSpec& p, c
 
 }  // namespace
 
-DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
+CopiedWeights::CopiedWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
                              const kernels::Memory& memory)
     : shared_(memory, memory.can_share() ? GetPiece(parameters, tensors) : std::span<const std::byte>()) {
   std::vector<Slot<std::byte>> slots;
@@ -87,8 +87,14 @@ DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::spa
   }
 }
 
-DeviceWeights::Bytes DeviceWeights::PlanBytes(std::span<const ParameterSpec> parameters,
-                                              std::span<const StoredTensor> tensors, const kernels::Memory& memory) {
+std::unique_ptr<DeviceWeights> MakeDeviceWeights(std::span<const ParameterSpec> parameters,
+                                                 std::span<const StoredTensor> tensors, const kernels::Memory& memory) {
+  return std::make_unique<CopiedWeights>(parameters, tensors, memory);
+}
+
+[[gnu::cold]] DeviceWeightBytes PlanDeviceWeights(std::span<const ParameterSpec> parameters,
+                                                  std::span<const StoredTensor> tensors,
+                                                  const kernels::Memory& memory) {
   const bool in_place = memory.can_share() && !GetPiece(parameters, tensors).empty();
   return {.expected = GetPlan(parameters, tensors, in_place, nullptr).allocated_bytes(),
           .at_most = GetPlan(parameters, tensors, false, nullptr).allocated_bytes()};

@@ -1,33 +1,23 @@
 // Finds the best items after each of several histories on a device. Histories pass together, one product multiplies the
 // output table by all of them, and only the best items are copied to the host. BatchRecommender uses it if its session
 // is on a device.
-#ifndef WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
-#define WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
+#ifndef WISP_RUNTIME_DEVICE_DEVICE_BATCH_H_
+#define WISP_RUNTIME_DEVICE_DEVICE_BATCH_H_
 
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "runtime/device/device_top.h"
 #include "runtime/inference/session.h"
 
 namespace wisp {
 
-class DeviceBatch {
+class RowsOnDevice final : public DeviceBatch {
  public:
-  // Histories that pass together: `wanted`, or fewer if their scores would take more than kMostScoreBytes.
-  static constexpr size_t kMostScoreBytes = size_t{64} << 20;
-  static size_t GetRows(const Architecture& architecture, size_t wanted);
-  // The memory of a DeviceBatch for `rows` histories.
-  [[gnu::cold]] static InferenceMemory PlanMemory(const Architecture& architecture, const kernels::Device& device,
-                                                  size_t rows);
-
-  // The session must outlive this object. std::bad_alloc: the device has too little memory.
-  [[gnu::cold]] DeviceBatch(const Session& session, size_t rows);
-
-  // BatchRecommender::Recommend for a request that was checked. kIo: the device has failed, and all that was written is
-  // invalid.
+  [[gnu::cold]] RowsOnDevice(const Session& session, size_t rows);
   Status Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
-                   Recommendation* best, size_t* found);
+                   Recommendation* best, size_t* found) override;
 
  private:
   void MarkTaken(size_t row, std::span<const int32_t> history, const RecommendOptions& options);
@@ -50,4 +40,4 @@ class DeviceBatch {
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
+#endif  // WISP_RUNTIME_DEVICE_DEVICE_BATCH_H_

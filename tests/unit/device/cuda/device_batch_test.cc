@@ -8,7 +8,7 @@
 #include "runtime/inference/batch_recommender.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
-#include "tests/unit/inference/cuda/device_test_util.h"
+#include "tests/unit/device/cuda/device_test_util.h"
 
 namespace wisp::device_batch_test {
 namespace {

@@ -1,26 +1,33 @@
-#include "runtime/inference/device_batch.h"
+#include "runtime/device/device_batch.h"
 
 #include <algorithm>
 
-#include "runtime/inference/on_device.h"
-
 namespace wisp {
+namespace {
 
-size_t DeviceBatch::GetRows(const Architecture& a, size_t wanted) {
+constexpr size_t kMostScoreBytes = size_t{64} << 20;
+
+}  // namespace
+
+size_t DeviceBatchRows(const Architecture& a, size_t wanted) {
   return std::clamp<size_t>(kMostScoreBytes / (a.num_items * sizeof(float)), 1, wanted);
 }
 
-InferenceMemory DeviceBatch::PlanMemory(const Architecture& a, const kernels::Device& device, size_t rows) {
+std::unique_ptr<DeviceBatch> MakeDeviceBatch(const Session& session, size_t rows) {
+  return std::make_unique<RowsOnDevice>(session, rows);
+}
+
+[[gnu::cold]] InferenceMemory PlanDeviceBatch(const Architecture& a, const kernels::Device& device, size_t rows) {
   const std::unique_ptr<const ModelView> graph =
       MakeModelView(a, device, {.use = GraphUse::kInference, .max_records = rows});
-  const DeviceTop::Bytes top = DeviceTop::PlanBytes(*device.ops, a.num_items, rows);
+  const DeviceBytes top = DeviceTop::PlanBytes(*device.ops, a.num_items, rows);
   InferenceMemory memory{.activations = graph->inference_bytes() + graph->cache_bytes(CacheBlocks::kInTurn),
                          .scores = top.on_device + top.on_host + a.num_items * sizeof(float) + rows * sizeof(Record)};
   memory.on_device = memory.activations - graph->host_bytes() + top.on_device;
   return memory;
 }
 
-DeviceBatch::DeviceBatch(const Session& session, size_t rows)
+RowsOnDevice::RowsOnDevice(const Session& session, size_t rows)
     : session_(session),
       rows_(rows),
       graph_(MakeModelView(
@@ -34,14 +41,14 @@ DeviceBatch::DeviceBatch(const Session& session, size_t rows)
   records_.reserve(rows);
 }
 
-void DeviceBatch::MarkTaken(size_t row, std::span<const int32_t> history, const RecommendOptions& options) {
+void RowsOnDevice::MarkTaken(size_t row, std::span<const int32_t> history, const RecommendOptions& options) {
   top_.ClearExcluded(row, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   uint32_t* taken = top_.excluded(row);
   for (int32_t id : options.candidates) Unmark(taken, id);
   TakeUnoffered(history, options, session_.file().lists(), [taken](int32_t id) { Mark(taken, id); });
 }
 
-void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite) {
+void RowsOnDevice::ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite) {
   graph_->device().memory.copy_out(scores_.data(), top_.scores() + row * scores_.size(),
                                    scores_.size() * sizeof(float));
   const uint32_t* taken = top_.excluded(row);
@@ -51,8 +58,8 @@ void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_
   all_finite = all_finite && top.all_finite();
 }
 
-Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
-                                  Recommendation* best, size_t* found, bool& all_finite) {
+Status RowsOnDevice::RecommendSome(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                                   Recommendation* best, size_t* found, bool& all_finite) {
   const size_t rows = histories.size(), max_length = graph_->architecture().max_length;
   const size_t count = std::min(options.count, scores_.size());
   records_.clear();
@@ -80,8 +87,8 @@ Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> hist
   return OkStatus();
 }
 
-Status DeviceBatch::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
-                              Recommendation* best, size_t* found) {
+Status RowsOnDevice::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                               Recommendation* best, size_t* found) {
   bool all_finite = true;
   for (size_t first = 0; first < histories.size(); first += rows_) {
     const size_t rows = std::min(rows_, histories.size() - first);

@@ -1,6 +1,9 @@
-#include "runtime/inference/on_device.h"
+// The state of a device: its work, its failures and its memory.
+#include "runtime/inference/device_wing.h"
 
 namespace wisp {
+
+Status CheckDevice(const kernels::Device&) { return OkStatus(); }
 
 Status WaitForDevice(const kernels::Device& device) {
   if (device.memory.wait()) return OkStatus();
@@ -11,13 +14,6 @@ Status WaitForDevice(const kernels::Device& device) {
 Status NoRoomOnDevice(const kernels::Device& device, const char* what, size_t bytes_there, size_t bytes_here) {
   return IoError("there is no room on the device ", device.ops->name, ", or on the host, for ", what, ", which takes ",
                  bytes_there, " bytes there and ", bytes_here, " here");
-}
-
-Status NotFiniteOn(const kernels::Device& device, const std::string& name, const char* what) {
-  const std::string sentence = name + ": " + what + " is no finite number: the weights are damaged, or of no use";
-  if (device.ops->largest_factor <= 0) return InvalidData(sentence);
-  return InvalidData(sentence, ", or too large for ", device.ops->name, ", whose largest number is ",
-                     device.ops->largest_factor);
 }
 
 }  // namespace wisp

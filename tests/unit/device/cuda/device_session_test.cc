@@ -13,7 +13,7 @@
 #endif
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
-#include "tests/unit/inference/cuda/device_test_util.h"
+#include "tests/unit/device/cuda/device_test_util.h"
 
 namespace wisp::device_session_test {
 namespace {

@@ -7,13 +7,14 @@
 //   ops.score_tiles({..., .y_RN = top.scores(), ...});
 //   top.Run(1, 10);                                             // valid once the memory's wait returns true
 //   std::span<const kernels::Scored> best = top.best(0);
-#ifndef WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
-#define WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
+#ifndef WISP_RUNTIME_DEVICE_DEVICE_TOP_H_
+#define WISP_RUNTIME_DEVICE_DEVICE_TOP_H_
 
 #include <span>
 #include <vector>
 
 #include "runtime/core/arena.h"
+#include "runtime/inference/device_wing.h"
 
 namespace wisp {
 
@@ -35,16 +36,13 @@ enum class Offered { kAll, kNone };
 
 class DeviceTop {
  public:
-  struct Bytes {
-    size_t on_device = 0, on_host = 0;
-  };
   // The bytes that a DeviceTop takes.
-  [[gnu::cold]] static Bytes PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows);
+  [[gnu::cold]] static DeviceBytes PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows);
 
   // std::bad_alloc: the device has too little memory.
   [[gnu::cold]] DeviceTop(const kernels::Device& device, size_t num_items, size_t rows);
 
-  Bytes bytes() const {
+  DeviceBytes bytes() const {
     return {.on_device = PlanBytes(*device_.ops, num_items_, max_rows()).on_device,
             .on_host = excluded_.capacity() * sizeof(uint32_t) + results_.capacity() * sizeof(kernels::Scored)};
   }
@@ -86,4 +84,4 @@ class DeviceTop {
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
+#endif  // WISP_RUNTIME_DEVICE_DEVICE_TOP_H_

@@ -1,4 +1,4 @@
-#include "runtime/inference/device_top.h"
+#include "runtime/device/device_top.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +16,7 @@ ArenaPlan DeviceTop::GetPlan(const kernels::OpTable& ops, size_t num_items, size
   return plan;
 }
 
-DeviceTop::Bytes DeviceTop::PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows) {
+DeviceBytes DeviceTop::PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows) {
   Slots slots;
   return {.on_device = GetPlan(ops, num_items, rows, slots).allocated_bytes(),
           .on_host = rows * ((num_items + kBitsPerWord - 1) / kBitsPerWord * sizeof(uint32_t) +

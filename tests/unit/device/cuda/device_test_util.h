@@ -1,6 +1,6 @@
 // Helpers for tests of inference on a device: the device, the same device without programs, and memory that fails.
-#ifndef WISP_TESTS_UNIT_INFERENCE_CUDA_DEVICE_TEST_UTIL_H_
-#define WISP_TESTS_UNIT_INFERENCE_CUDA_DEVICE_TEST_UTIL_H_
+#ifndef WISP_TESTS_UNIT_DEVICE_CUDA_DEVICE_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_DEVICE_CUDA_DEVICE_TEST_UTIL_H_
 
 #include <cstring>
 #include <new>
@@ -62,4 +62,4 @@ class FailingMemory {
 
 }  // namespace wisp::test
 
-#endif  // WISP_TESTS_UNIT_INFERENCE_CUDA_DEVICE_TEST_UTIL_H_
+#endif  // WISP_TESTS_UNIT_DEVICE_CUDA_DEVICE_TEST_UTIL_H_

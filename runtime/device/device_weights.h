@@ -1,39 +1,27 @@
 // A model's weights for a device, in the types of the file: float32 or float16.
 //
-//   const DeviceWeights copy(file.parameters(), file.tensors(), device.memory);
+//   const CopiedWeights copy(file.parameters(), file.tensors(), device.memory);
 //   const PackedWeights packed(graph, copy.source());
 //
 // If a device shares the host's memory and the driver allows it, tables and matrices of a mapped file are read in
 // place. Small tensors are copied: they are read often, and the device would not cache them from there.
-#ifndef WISP_RUNTIME_INFERENCE_DEVICE_WEIGHTS_H_
-#define WISP_RUNTIME_INFERENCE_DEVICE_WEIGHTS_H_
+#ifndef WISP_RUNTIME_DEVICE_DEVICE_WEIGHTS_H_
+#define WISP_RUNTIME_DEVICE_DEVICE_WEIGHTS_H_
 
 #include <span>
 #include <vector>
 
 #include "runtime/core/arena.h"
-#include "runtime/layers/weights.h"
+#include "runtime/inference/device_wing.h"
 
 namespace wisp {
 
-class DeviceWeights {
+class CopiedWeights final : public DeviceWeights {
  public:
-  // If memory is shared, `tensors` must outlive this object. std::bad_alloc: the device has too little memory.
-  [[gnu::cold]] DeviceWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
+  [[gnu::cold]] CopiedWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
                               const kernels::Memory& memory);
-
-  // Valid as long as this object.
-  ParameterSource source() const { return ParameterSource(tensors_); }
-
-  size_t allocated_bytes() const { return allocated_bytes_; }
-
-  // The bytes it takes: `expected` if the driver shares all that it can, `at_most` if it shares nothing. Without
-  // tensors, all are taken to be floats and copied.
-  struct Bytes {
-    size_t expected, at_most;
-  };
-  [[gnu::cold]] static Bytes PlanBytes(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
-                                       const kernels::Memory& memory);
+  ParameterSource source() const override { return ParameterSource(tensors_); }
+  size_t allocated_bytes() const override { return allocated_bytes_; }
 
  private:
   // Host memory that the device may read, for the lifetime of this object.
@@ -66,4 +54,4 @@ class DeviceWeights {
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_INFERENCE_DEVICE_WEIGHTS_H_
+#endif  // WISP_RUNTIME_DEVICE_DEVICE_WEIGHTS_H_
