@@ -1,4 +1,4 @@
-"""Divides the files of cmake --install among five Debian packages (docs/release.md)."""
+"""Divides the files of cmake --install among five Debian packages (tools/release/README.md)."""
 
 import os
 import re
