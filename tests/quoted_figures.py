@@ -16,63 +16,36 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Each measured figure has its owner with a pattern over its text, then those who quote it: a document, and words of the
-# line.
-FIGURES = (
-    ("utility on ML-1M without privacy", "docs/measured.md", r"not private, width 64.*?NDCG@10 ([\d.]+) \(",
+# Figures of docs/results/measured.json that others quote: a document, and words of the line.
+MEASURED = (
+    ("utility on ML-1M", ("ml-1m.ndcg", "ml-1m.plain-10", "ml-1m.plain-8", "ml-1m.plain-5"),
      (("README.md", "NDCG@10 on MovieLens-1M"),)),
-    ("utility on ML-1M at epsilon 10, 8, 5", "docs/measured.md",
-     r"epsilon 10, 8, 5, delta 1/6040.*?NDCG@10 ([\d.]+) / [\d.]+, ([\d.]+) / [\d.]+, ([\d.]+) /",
-     (("README.md", "NDCG@10 on MovieLens-1M"),)),
-    ("a private step over an ordinary one", "docs/measured.md",
-     r"private step over ordinary step, batch 256.*?\| ([\d.]+ to [\d.]+), ",
-     (("README.md", "time of a private step"),)),
-    ("the best ten after 200 events", "docs/measured.md",
-     r"the best 10 after a history of 200, 1 thread.*?\| ([\d.]+), [\d.]+, [\d.]+ ms",
-     (("README.md", "the best 10 after 200 events"),)),
-    ("the best ten after one more event", "docs/measured.md",
-     r"the best 10 after a history of 200, 1 thread.*?\| [\d.]+, ([\d.]+), [\d.]+ ms",
+    ("a private step over an ordinary one", ("step.batch-256",), (("README.md", "time of a private step"),)),
+    ("the best ten after 200 events", ("score.best-10",), (("README.md", "the best 10 after 200 events"),)),
+    ("the best ten after one more event", ("score.one-more",),
      (("README.md", "the best 10 after 200 events"), ("tools/bench/peers/README.md", "| wisp (one more event"))),
-    ("Opacus' hooks over a private step", "docs/measured.md", r"Opacus' time over ours.*?\| [\d.]+, \*\*([\d.]+)\*\*",
-     (("tools/bench/peers/README.md", "| opacus hooks"),)),
-    ("Opacus' ghost clipping over a private step", "docs/measured.md", r"Opacus' time over ours.*?\| ([\d.]+), ",
+    ("Opacus' hooks over a private step", ("opacus.hooks",), (("tools/bench/peers/README.md", "| opacus hooks"),)),
+    ("Opacus' ghost clipping over a private step", ("opacus.ghost",),
      (("tools/bench/peers/README.md", "| opacus ghost"),)),
-    ("ONNX Runtime over ours, a history of 200", "docs/measured.md", r"the same graph in ONNX Runtime.*?\| ([\d.]+);",
+    ("ONNX Runtime over ours, a history of 200", ("onnx.history",),
      (("tools/bench/peers/README.md", "| onnxruntime fast"),)),
-    ("ONNX Runtime over ours, an encoder", "docs/measured.md", r"the same graph in ONNX Runtime.*?; ([\d.]+) times",
-     (("tools/bench/peers/README.md", "| onnxruntime | 25"),)),
+    ("ONNX Runtime over ours, an encoder", ("onnx.encoder",), (("tools/bench/peers/README.md", "| onnxruntime | 25"),)),
+    ("perplexity of private samples", ("decoding.anchored", "decoding.mixed", "decoding.base", "decoding.model"),
+     (("docs/platforms.md", "**Sampling from a mixture is noise**"),)),
+    ("dlopen to the first call", ("start.runtime", "start.text", "start.everything"),
+     (("docs/performance.md", "`dlopen` and the first call, everything in the page cache"),)),
+    ("64-bit Arm, recommending", ("arm.runtime",), (("docs/platforms.md", "64-bit Arm, `libwisp-runtime.so`"),)),
+    ("64-bit Arm, everything", ("arm.everything",), (("docs/platforms.md", "64-bit Arm, `libwisp.so`, with training"),)),
+)
+
+# Other figures have their owner with a pattern over its text, then those who quote it.
+FIGURES = (
     ("tokens a second", "docs/performance.md", r"\| 1 \| (\d+) \| \d+ \| (\d+) \|\n\| 4 \|",
      (("docs/small-models.md", "| a smaller text model |"),)),
     ("opening floats in panels", "docs/performance.md", r"\| open \| (\d+) ms \| ([\d.]+) ms \| [\d.]+ ms \|",
      (("docs/small-models.md", "| a large model opened at once |"),)),
-    ("perplexity of private samples", "docs/measured.md",
-     r"perplexity of a private sample.*?\| ([\d,]+) anchored, ([\d,]+) mixed; .*?"
-     r" alone ([\d,]+), the model ([\d,]+)", (("docs/platforms.md", "**Sampling from a mixture is noise**"),)),
-    ("a first list from an empty folder", "docs/guide.md", r"C, recommending alone \| 14 \| ([\d.]+ to [\d.]+)",
-     (("docs/measured.md", "from an empty folder to a first list"),)),
-    ("a first list in Python", "docs/guide.md", r"Python, from a wheel.*?\| 4 \| ([\d.]+ to [\d.]+)",
-     (("docs/measured.md", "from an empty folder to a first list"),)),
-    ("a first list in JavaScript", "docs/guide.md", r"lines of HTML \| 13 \| ([\d.]+ to [\d.]+)",
-     (("docs/measured.md", "from an empty folder to a first list"),)),
-    ("Python over C", "docs/measured.md", r"`recommend` of Python over C.*?\| ([\d.]+) to ([\d.]+); ",
-     (("docs/python.md", "`recommend` of 40 new events"),)),
-    ("dlopen to the first call", "docs/performance.md",
-     r"`dlopen` and the first call, everything in the page cache \| ([\d.]+) \(.*?\| ([\d.]+) \(.*?\| ([\d.]+) \(",
-     (("docs/measured.md", "`dlopen` to the first call"),)),
-    ("a page that recommends", "docs/wasm.md", r"\| recommending \| (\d+) KB",
-     (("docs/measured.md", "a web page, compressed"),)),
-    ("a page that learns", "docs/wasm.md", r"\| learning: training.*?\| (\d+) KB",
-     (("docs/measured.md", "a web page, compressed"),)),
-    ("a page's lists", "docs/wasm.md",
-     r"(?s)in a new tab \| (\d+) ms .*?; in a tab with files.*?; (\d+) ms \|.*?after a click \| ([\d.]+) ms",
-     (("docs/measured.md", "first list in a cold tab"),)),
-    ("learning in a page over natively", "docs/wasm.md", r"at most 3 times SSE4: ([\d.]+) \|",
-     (("docs/measured.md", "learning in the page over learning natively"),)),
-    ("64-bit Arm, recommending", "docs/platforms.md", r"64-bit Arm, `libwisp-runtime.so` \| (\d+) KB",
-     (("docs/measured.md", "64-bit Arm, stripped"),)),
-    ("64-bit Arm, everything", "docs/platforms.md", r"64-bit Arm, `libwisp.so`.*?\| ([\d,]+) KB",
-     (("docs/measured.md", "64-bit Arm, stripped"),)),
 )
+
 
 def megabytes(*names):
     return lambda gates: [f"{gates[name]['value'] / 1e6:.1f}" for name in names]
@@ -125,6 +98,14 @@ def faults(root):
     def texts(name):
         return (root / name).read_text(encoding="utf-8")
 
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(root / "tools/reproduce"))
+    from measured import PAGE, Figures  # from the tree that is checked
+
+    measured = Figures()
+    for what, names, places in MEASURED:
+        numbers = [re.sub(r" (?:KB|%)$", "", measured.text(name).strip("*")) for name in names]
+        yield from check(what, PAGE, numbers, places, texts)
     for what, owner, pattern, places in FIGURES:
         found = re.search(pattern, texts(owner))
         if found is None:
@@ -172,7 +153,7 @@ def main():
     root = Path(sys.argv[1]).resolve()
     found = [*faults(root), *drawn(root), *planted(root)]
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(FIGURES) + len(GATES)} figures, {len(found)} that differ")
+    print(f"{len(MEASURED) + len(FIGURES) + len(GATES)} figures, {len(found)} that differ")
     sys.exit(1 if found else 0)
 
 
