@@ -2,7 +2,7 @@
 from faults import table
 
 EVALUATION = "evaluate_candidate_test:EvaluationTest."
-RULE = "evaluate_rule_test:EvaluationRule."
+RULE = "evaluation_rule_test:EvaluationRule."
 
 
 def evaluation():

@@ -108,7 +108,10 @@ class Commands:
             if rest and rest[0] not in self.dev:
                 yield f"tools/dev has no '{rest[0]}'"
         elif re.match(r"^(?:tools|tests|ports|models)/", name):
-            yield from self.of_file(name, rest)
+            # A command may follow "--".
+            own = rest.index("--") if "--" in rest else len(rest)
+            yield from self.of_file(name, rest[:own])
+            yield from self.of_command(rest[own + 1 :])
         elif re.search(r"bin/python3?$", program) and rest and rest[0].startswith(("tools/", "tests/", "ports/")):
             yield from self.of_file(rest[0], rest[1:])
         elif program not in OTHERS and not MADE.match(program):

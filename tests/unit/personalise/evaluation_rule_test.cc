@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace wisp::evaluate_rule_test {
+namespace wisp::evaluation_rule_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -191,4 +191,4 @@ TEST(EvaluationRule, ServesTheNewestThatWasFoundBetter) {
 }
 
 }  // namespace
-}  // namespace wisp::evaluate_rule_test
+}  // namespace wisp::evaluation_rule_test
