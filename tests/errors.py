@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the sources say every sentence of docs/errors.md, and that docs/ledger.md explains each line of a statement.
+"""Checks that the sources say every sentence of docs/errors.md, and that docs/ledger.md explains a statement's lines.
 
     errors.py ROOT     prints those that differ; exits 1 if there is one
 

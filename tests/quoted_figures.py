@@ -35,7 +35,8 @@ MEASURED = (
     ("dlopen to the first call", ("start.runtime", "start.text", "start.everything"),
      (("docs/performance.md", "`dlopen` and the first call, everything in the page cache"),)),
     ("64-bit Arm, recommending", ("arm.runtime",), (("docs/platforms.md", "64-bit Arm, `libwisp-runtime.so`"),)),
-    ("64-bit Arm, everything", ("arm.everything",), (("docs/platforms.md", "64-bit Arm, `libwisp.so`, with training"),)),
+    ("64-bit Arm, everything", ("arm.everything",),
+     (("docs/platforms.md", "64-bit Arm, `libwisp.so`, with training"),)),
 )
 
 # Other figures have their owner with a pattern over its text, then those who quote it.
@@ -119,6 +120,10 @@ def faults(root):
 
 def drawn(root):
     """Checks that docs/measured.md is what its data give."""
+
+    def texts(path):
+        return path.read_text(encoding="utf-8").split("\n")
+
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "measured.md")
         made = subprocess.run([sys.executable, "-B", root / "tools/reproduce/measured.py", "draw", "--out", page],
@@ -126,7 +131,7 @@ def drawn(root):
         if made.returncode != 0:
             yield f"docs/measured.md is not drawn: {made.stderr.strip()[-300:]}"
             return
-        there, lines = (root / "docs/measured.md").read_text(encoding="utf-8").split("\n"), page.read_text(encoding="utf-8").split("\n")
+        there, lines = texts(root / "docs/measured.md"), texts(page)
     for line in there:
         if line not in lines:
             yield f"docs/measured.md: tools/reproduce/measured.py draw does not write: {line[:160]}"

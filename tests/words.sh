@@ -28,6 +28,10 @@ for verb in is are was were; do
   seen .py 'message = "a key that ' "$verb none\""
 done
 seen .kt '    // ' 'what follows'
+seen .md '' 'Each evaluation is a judg''ing of two models.'
+seen .md '- ' "$(printf 'word %.0s' {1..31})."
+passes .md '- ' "$(printf 'word %.0s' {1..30}). $(printf 'word %.0s' {1..30})."
+passes .md '| cell ' "$(printf 'word %.0s' {1..40}) |"
 passes .cc '// ' 'The second of two models is read.'
 passes .cc '// ' 'Offsets of rows; what follows is copied.'
 passes .cc 'const char* kUrl = "http:// ' 'what follows";'

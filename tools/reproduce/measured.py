@@ -59,7 +59,8 @@ class Figures:
 
     def of_table(self, name, row, column, field):
         table = draw.read_table(name)
-        lines = draw.lines_by_cell(table, draw.read_lines(str(ROOT / f"docs/results/{name}.jsonl"), table))[(row, column)]
+        cells = draw.lines_by_cell(table, draw.read_lines(str(ROOT / f"docs/results/{name}.jsonl"), table))
+        lines = cells[(row, column)]
         mean = draw.summary(lines, field)
         if mean is None:
             fail(f"docs/results/{name}.jsonl: {row}/{column} has no {field}")
@@ -78,12 +79,13 @@ class Figures:
 
     def text(self, name):
         figure, (values, _, _) = self.page["figures"][name], self.values(name)
-        shown = [f"{value * figure.get('scale', 1):,.{figure.get('digits', 0)}f}" for value in (min(values), max(values))]
+        ends = [value * figure.get("scale", 1) for value in (min(values), max(values))]
+        shown = [f"{value:,.{figure.get('digits', 0)}f}" for value in ends]
         text = " to ".join(dict.fromkeys(shown)) + figure.get("unit", "")
         bound = figure.get("bound")
         if bound is None:
             return text
-        worst = (max(values) if bound[0] == "<" else min(values)) * figure.get("scale", 1)
+        worst = ends[1] if bound[0] == "<" else ends[0]
         holds = worst <= float(bound[2:]) if bound[0] == "<" else worst >= float(bound[2:])
         return text if holds else f"**{text}**"
 
