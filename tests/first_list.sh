@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/bench/first_list: the guide's first lists come about as it says, and are the same list in each language.
+# tools/lab/bench/first_list: the guide's first lists come about as it says, and are the same list in each language.
 #   [WISP_WASM=FOLDER] [WISP_WHEEL=FILE] tests/first_list.sh
 # WISP_WASM is build/wasm by default. Without it or a browser JavaScript is left out, without a wheel Python.
 set -uo pipefail
@@ -23,21 +23,21 @@ if [ -f "${WISP_WHEEL:-}" ]; then
 else
   echo "without Python: WISP_WHEEL names no wheel of ports/python; tests/python.sh builds one of the sources, which takes minutes"
 fi
-"$root/tools/bench/first_list" "${languages[@]}" --wasm "$wasm" "${wheel[@]}" --json "$work/seen.json" ||
+"$root/tools/lab/bench/first_list" "${languages[@]}" --wasm "$wasm" "${wheel[@]}" --json "$work/seen.json" ||
   fail "a first list does not come about as the guide says"
 [ "$(grep -c '"language"' "$work/seen.json")" = ${#languages[@]} ] || fail "not every language was run: $(cat "$work/seen.json")"
 
 # A guide whose program fails, is too long, or recommends something else is noticed; for C with an existing library.
-git -C "$root" ls-files -z docs tools/bench tools/site tests/browser.py models/cafe.wisp | tar -C "$root" --null -T - -cf - | tar -C "$work" -xf -
+git -C "$root" ls-files -z docs tools/lab/bench tools/site tests/browser.py models/cafe.wisp | tar -C "$root" --null -T - -cf - | tar -C "$work" -xf -
 guide=$work/docs/guide.md
 sed -i '/^    ROOT\/tools\/amalgamate\/amalgamate/d; /^    c++ .*-c wisp.cc$/d; /^    cc -c app.c/c\    cat app.c >all.c; grep -c . all.c; seq 4' "$guide"
 cp "$guide" "$work/guide.md"
 wrong() {  # SENTENCE SED
   sed "$2" "$work/guide.md" >"$guide"
-  "$work/tools/bench/first_list" c >"$work/said" 2>&1 && fail "not seen: $1"
+  "$work/tools/lab/bench/first_list" c >"$work/said" 2>&1 && fail "not seen: $1"
   grep -q "$1" "$work/said" || fail "not said: $1: $(cat "$work/said")"
 }
-"$work/tools/bench/first_list" c >"$work/said" 2>&1 || fail "the shortened guide does not run: $(cat "$work/said")"
+"$work/tools/lab/bench/first_list" c >"$work/said" 2>&1 || fail "the shortened guide does not run: $(cat "$work/said")"
 wrong "exits 7" 's/; seq 4$/; exit 7/'
 wrong "4 items are listed, not 5" 's/; seq 4$/; seq 3/'
 wrong "lines; 30 are allowed" '/^  wisp_error error;$/{p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p}'

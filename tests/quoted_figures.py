@@ -23,13 +23,14 @@ MEASURED = (
     ("a private step over an ordinary one", ("step.batch-256",), (("README.md", "time of a private step"),)),
     ("the best ten after 200 events", ("score.best-10",), (("README.md", "the best 10 after 200 events"),)),
     ("the best ten after one more event", ("score.one-more",),
-     (("README.md", "the best 10 after 200 events"), ("tools/bench/peers/README.md", "| wisp (one more event"))),
-    ("Opacus' hooks over a private step", ("opacus.hooks",), (("tools/bench/peers/README.md", "| opacus hooks"),)),
+     (("README.md", "the best 10 after 200 events"), ("tools/lab/bench/peers/README.md", "| wisp (one more event"))),
+    ("Opacus' hooks over a private step", ("opacus.hooks",), (("tools/lab/bench/peers/README.md", "| opacus hooks"),)),
     ("Opacus' ghost clipping over a private step", ("opacus.ghost",),
-     (("tools/bench/peers/README.md", "| opacus ghost"),)),
+     (("tools/lab/bench/peers/README.md", "| opacus ghost"),)),
     ("ONNX Runtime over ours, a history of 200", ("onnx.history",),
-     (("tools/bench/peers/README.md", "| onnxruntime fast"),)),
-    ("ONNX Runtime over ours, an encoder", ("onnx.encoder",), (("tools/bench/peers/README.md", "| onnxruntime | 25"),)),
+     (("tools/lab/bench/peers/README.md", "| onnxruntime fast"),)),
+    ("ONNX Runtime over ours, an encoder", ("onnx.encoder",),
+     (("tools/lab/bench/peers/README.md", "| onnxruntime | 25"),)),
     ("perplexity of private samples", ("decoding.anchored", "decoding.mixed", "decoding.base", "decoding.model"),
      (("docs/platforms.md", "**Sampling from a mixture is noise**"),)),
     ("dlopen to the first call", ("start.runtime", "start.text", "start.everything"),
@@ -100,7 +101,7 @@ def faults(root):
         return (root / name).read_text(encoding="utf-8")
 
     sys.dont_write_bytecode = True
-    sys.path.insert(0, str(root / "tools/reproduce"))
+    sys.path.insert(0, str(root / "tools/lab/reproduce"))
     from measured import PAGE, Figures  # from the tree that is checked
 
     measured = Figures()
@@ -126,7 +127,7 @@ def drawn(root):
 
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "measured.md")
-        made = subprocess.run([sys.executable, "-B", root / "tools/reproduce/measured.py", "draw", "--out", page],
+        made = subprocess.run([sys.executable, "-B", root / "tools/lab/reproduce/measured.py", "draw", "--out", page],
                               check=False, capture_output=True, text=True)
         if made.returncode != 0:
             yield f"docs/measured.md is not drawn: {made.stderr.strip()[-300:]}"
@@ -134,10 +135,10 @@ def drawn(root):
         there, lines = texts(root / "docs/measured.md"), texts(page)
     for line in there:
         if line not in lines:
-            yield f"docs/measured.md: tools/reproduce/measured.py draw does not write: {line[:160]}"
+            yield f"docs/measured.md: tools/lab/reproduce/measured.py draw does not write: {line[:160]}"
     for line in lines:
         if line not in there:
-            yield f"docs/measured.md lacks what tools/reproduce/measured.py draw writes: {line[:160]}"
+            yield f"docs/measured.md lacks what tools/lab/reproduce/measured.py draw writes: {line[:160]}"
 
 
 def planted(root):

@@ -21,7 +21,7 @@ printed privacy_filter_test '*Year*' algorithms.md \
 printed plan_change_test 'Cost*' personalise.md 's/^after +([0-9]+ %) of the steps: ([0-9]\.[0-9]{2})[0-9]*$/| \1 | \2 times |/p'
 
 # A figure that was changed in one place only is noticed, wherever that is, and so is a missing quotation.
-git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants docs/results models/reproduce tools/reproduce | tar -C "$root" --null -T - -cf tree.tar
+git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants docs/results models/reproduce tools/lab/reproduce | tar -C "$root" --null -T - -cf tree.tar
 changed() {  # SENTENCE FILE SED-EXPRESSION
   rm -rf tree && mkdir tree && tar -C tree -xf tree.tar
   sed -i "$3" "tree/$2"
@@ -41,10 +41,10 @@ changed "is not found as" docs/performance.md '/^| open | 410/s/open/opening/'
 changed "more than 90000 planted faults" SECURITY.md 's/more than [0-9]* faults/more than 90000 faults/'
 
 # Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
-git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/reproduce | tar -C "$root" --null -T - -cf papers.tar
+git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/lab/reproduce | tar -C "$root" --null -T - -cf papers.tar
 mkdir papers && tar -C papers -xf papers.tar
 drawn() {  # TABLE PAGE PLOT: where they differ from the tree's
-  (cd papers && PYTHONDONTWRITEBYTECODE=1 tools/reproduce/draw.py --table "$1" --results "docs/results/$(basename "$1" .json).jsonl" \
+  (cd papers && PYTHONDONTWRITEBYTECODE=1 tools/lab/reproduce/draw.py --table "$1" --results "docs/results/$(basename "$1" .json).jsonl" \
     --markdown "$2" --svg "$3") >said 2>&1 || fail "$1 is not drawn: $(cat said)"
   cmp -s "papers/$3" "$root/$3" && { [ "${2%/*}" != docs/papers ] || cmp -s "papers/$2" "$root/$2"; }
 }
@@ -52,7 +52,7 @@ for results in "$root"/docs/results/*.jsonl; do
   [ "$(basename "$results")" != measured.jsonl ] || continue
   name=$(basename "$results" .jsonl) page=docs/papers/$(basename "$results" .jsonl).md table=$(basename "$results" .jsonl)
   [ "$name" != sst2 ] || page=sst2.md table=docs/results/sst2.json
-  drawn "$table" "$page" "docs/papers/$name.svg" || fail "docs/papers/$name is not what tools/reproduce/draw.py draws"
+  drawn "$table" "$page" "docs/papers/$name.svg" || fail "docs/papers/$name is not what tools/lab/reproduce/draw.py draws"
 done
 sed -i '1s/"records_per_second":5/"records_per_second":6/' papers/docs/results/phantom-figure-8.jsonl
 drawn phantom-figure-8 docs/papers/phantom-figure-8.md docs/papers/phantom-figure-8.svg && fail "another result than that of the page is not seen"

@@ -1,5 +1,5 @@
 """Models to and from safetensors files: bit for bit in both directions, refusals, nothing half-written, and no false
-claims by a model from outside. tools/bench/peers/parity.py compares scores with PyTorch, if $PYTHON has it."""
+claims by a model from outside. tools/lab/bench/peers/parity.py compares scores with PyTorch, if $PYTHON has it."""
 
 import glob
 import json
@@ -292,7 +292,7 @@ def test_a_guarantee_does_not_survive_the_way_to_another_program_and_back():
 
 def test_pytorch_gives_the_same_scores():
     python = os.environ.get("PYTHON", "python3")
-    r = try_run(f"{python} {ROOT}/tools/bench/peers/parity.py cafe.wisp --wisp {BUILD}/wisp --shapes 4")
+    r = try_run(f"{python} {ROOT}/tools/lab/bench/peers/parity.py cafe.wisp --wisp {BUILD}/wisp --shapes 4")
     if r.code == 77:
         pytest.skip(r.err)
     assert r.code == 0, f"scores differ from PyTorch's: {r.out}{r.err}"

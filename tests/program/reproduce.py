@@ -1,4 +1,4 @@
-"""wisp-lab reproduce and tools/reproduce/draw.py: a tiny table on synthetic data, run, resumed, damaged, drawn."""
+"""wisp-lab reproduce and tools/lab/reproduce/draw.py: a tiny table on synthetic data, run, resumed, damaged, drawn."""
 
 import json
 import math
@@ -37,7 +37,7 @@ PLAIN = """{"name": "plain",
  "data": {"hold_out": "test"}}
 """
 tiny = "lab reproduce tiny.json --data log.txt --out r.jsonl --threads 1"
-drawn = f"{ROOT}/tools/reproduce/draw.py --markdown t.md --svg t.svg --table"
+drawn = f"{ROOT}/tools/lab/reproduce/draw.py --markdown t.md --svg t.svg --table"
 
 
 def lines(path="r.jsonl"):
@@ -234,7 +234,7 @@ def test_measured_cells():
     run(f"{measured} --cell ghost/8")
     j = lines("m.jsonl")
     assert len(j) == 6 and j[5]["row"] == "ghost" and j[5]["together"] != j[2]["together"]
-    run(f"{ROOT}/tools/reproduce/draw.py --table measured.json --results m.jsonl --markdown m.md --svg m.svg")
+    run(f"{ROOT}/tools/lab/reproduce/draw.py --table measured.json --results m.jsonl --markdown m.md --svg m.svg")
 
 
 def decode_table():
@@ -312,7 +312,7 @@ def test_the_perplexity_of_private_sampling():
     run(f"{decode} {anchors} --skip-done", 0, "nothing is left")
     r = run("lab reproduce decode.json --list --model shipped.wisp --out d.jsonl")
     assert says("model/all .*0 of 1 done", r.out), "figures of another model count as done"
-    run(f"{ROOT}/tools/reproduce/draw.py --table decode.json --results d.jsonl --markdown d.md --svg d.svg")
+    run(f"{ROOT}/tools/lab/reproduce/draw.py --table decode.json --results d.jsonl --markdown d.md --svg d.svg")
 
 
 def ndcg_of(row):

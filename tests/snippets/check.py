@@ -27,7 +27,7 @@ RUN_ELSEWHERE = {
     ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "An app that learns for years"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",
-    ("docs/convert.md", None): "tools/bench/peers/parity.py, which needs PyTorch",
+    ("docs/convert.md", None): "tools/lab/bench/peers/parity.py, which needs PyTorch",
 }
 # Blocks without a reader: document, the beginning of the block, and what it is.
 NOT_CODE = (

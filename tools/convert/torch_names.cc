@@ -107,7 +107,7 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) 
   return InvalidData(path, ": it is not a recommender of wisp's: it holds ", (names.empty() ? "no tensor" : names),
                      (more > 0 ? " and " + std::to_string(more) + " more" : ""),
                      ". Supported are SASRec's of SASRec.pytorch and of RecBole, and the state_dict of "
-                     "tools/bench/peers/sasrec_torch.py: "
+                     "tools/lab/bench/peers/sasrec_torch.py: "
                      "item_embedding.weight [items, width], "
                      "position_embedding.weight [positions, width], blocks.0.attention.in_proj_weight [3 width, "
                      "width], blocks.0.feed_forward_in.weight "

@@ -1,5 +1,5 @@
 // Maps the tensors of a PyTorch state_dict to the parameters of an architecture, and back. The module is
-// tools/bench/peers/sasrec_torch.py; docs/convert.md has the table of names.
+// tools/lab/bench/peers/sasrec_torch.py; docs/convert.md has the table of names.
 //
 //   // the values that shapes tell; somebody must give the rest
 //   WISP_ASSIGN_OR_RETURN(Architecture a, InferArchitecture(path, file));

@@ -2,7 +2,7 @@
 // rate at which as many threads read memory. First a check compares the scores of tokens that came one at a time with
 // those of the same tokens at once.
 //
-// tools/bench/peers/decoder.py puts llama.cpp beside it.
+// tools/lab/bench/peers/decoder.py puts llama.cpp beside it.
 #include <numeric>
 
 #include "runtime/core/stored_tensor.h"

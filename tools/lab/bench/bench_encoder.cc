@@ -2,7 +2,8 @@
 // position. It runs on one thread and on several that share the text, in float32 and in int8, in turns. Before that,
 // all results are compared with the reference kernels, and several threads must give the bits of one.
 //
-// tools/bench/peers/encoder.py reads the weights, the tokens and the results, and compares other libraries with them.
+// tools/lab/bench/peers/encoder.py reads the weights, the tokens and the results, and compares other libraries with
+// them.
 #include "runtime/text/classifier_session.h"
 #include "runtime/train/run/initialise.h"
 #include "tools/convert/safetensors.h"

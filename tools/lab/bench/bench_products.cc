@@ -1,6 +1,6 @@
 // Implements `wisp-lab bench --what products`: the matrix products of a step, shape by shape. They are rows by weights,
-// and the gradients of the rows, of the weights, and of each record's weights. tools/bench/peers/products.py times the
-// same products in PyTorch.
+// and the gradients of the rows, of the weights, and of each record's weights. tools/lab/bench/peers/products.py times
+// the same products in PyTorch.
 #include <set>
 
 #include "runtime/core/arena.h"

@@ -12,7 +12,7 @@
 // Cells of the kinds bench and decode are measured instead of trained. They have an object of settings and no seeds
 // (measured_cell.h).
 //
-// tools/reproduce/draw.py reads the values that are only for plots (titles, metrics, plot, published, notes).
+// tools/lab/reproduce/draw.py reads the values that are only for plots (titles, metrics, plot, published, notes).
 #ifndef WISP_TOOLS_LAB_REPRODUCE_REPRODUCTION_H_
 #define WISP_TOOLS_LAB_REPRODUCE_REPRODUCTION_H_
 

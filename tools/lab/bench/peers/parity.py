@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scores of wisp against scores of the same graph in PyTorch, both ways through safetensors files.
 
-    tools/bench/peers/parity.py models/cafe.wisp --wisp build/release/wisp
+    tools/lab/bench/peers/parity.py models/cafe.wisp --wisp build/release/wisp
 
 1. MODEL is exported, read into sasrec_torch.SASRec, and both score random histories of 1, 5 and 200 items.
 2. Modules with random weights, of every combination of switches (or --shapes of them), are saved, converted, and scored

@@ -2,10 +2,11 @@
 """Measures the gain over a device's deployment: plan it, run its training sessions, and compare the served model at
 the end with the base.
 
-    tools/bench/deployment/measure.py cafe --users 500 2000 20000 --seeds 1 2 3
-    tools/bench/deployment/measure.py games --data games.txt --users 2000 20000 --json g.jsonl -- --learning-rate 0.003
-    tools/bench/deployment/measure.py games --data games.txt --whole --items-kept 3000 --public 4000 --ordinary
-    tools/bench/deployment/measure.py ml-1m --data ml-1m.txt --items ml-1m-items.tsv --genre Horror --users 500 2000
+    tools/lab/bench/deployment/measure.py cafe --users 500 2000 20000 --seeds 1 2 3
+    tools/lab/bench/deployment/measure.py games --data games.txt --users 2000 20000 --json g.jsonl \\
+        -- --learning-rate 0.003
+    tools/lab/bench/deployment/measure.py games --data games.txt --whole --items-kept 3000 --public 4000 --ordinary
+    tools/lab/bench/deployment/measure.py ml-1m --data ml-1m.txt --items ml-1m-items.tsv --genre Horror --users 500 2000
 
 What follows -- goes to `wisp plan`. The splits have the shift that a device has:
   cafe   the shipped model, and guests of another place; 20,000 fresh guests tell how good a model is

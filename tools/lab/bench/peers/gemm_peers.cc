@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "tools/bench/peers/measure.h"
+#include "tools/lab/bench/peers/measure.h"
 
 namespace wisp::bench {
 namespace {

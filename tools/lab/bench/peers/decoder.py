@@ -19,7 +19,7 @@ WHAT = "decoder"
 TOKENS_IN_TURN = 16  # as in `wisp-lab bench --what decoder`
 # wisp's format, llama.cpp's, and the least cosine of their scores. Both round integers, each in its own way.
 PAIRS = {"floats": (None, "f32", 0.9999), "8-bit": ("--int8", "q8_0", 0.995), "4-bit": ("--int4", "q4_0", 0.9)}
-CONVERT = pathlib.Path(__file__).resolve().parents[2] / "exchange"
+CONVERT = pathlib.Path(__file__).resolve().parents[3] / "convert"
 
 
 def random_folder(folder):

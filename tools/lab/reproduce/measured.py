@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Draws docs/measured.md from its figures, and writes figures down where they are measured.
 
-    tools/reproduce/measured.py draw                            writes docs/measured.md
-    tools/reproduce/measured.py list [FIGURE...]                each figure, its newest values, and how they are read
-    tools/reproduce/measured.py record FIGURE... -- COMMAND     runs the command and takes the figures from its JSON
-    tools/reproduce/measured.py note FIGURE=VALUE... -- COMMAND     writes down values that the command said in words
+    tools/lab/reproduce/measured.py draw                         writes docs/measured.md
+    tools/lab/reproduce/measured.py list [FIGURE...]             each figure, its newest values, and how they are read
+    tools/lab/reproduce/measured.py record FIGURE... -- COMMAND  runs the command and takes the figures from its JSON
+    tools/lab/reproduce/measured.py note FIGURE=VALUE... -- COMMAND  writes down values that the command said in words
 
 docs/results/measured.json has the page: sections with rows, and for each figure its digits, unit and bound. Values come
 from docs/results/measured.jsonl (a line for each), from tests/gates.json, or from another table of docs/results. Lines
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import draw
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE, LINES, MARKDOWN = "docs/results/measured.json", "docs/results/measured.jsonl", "docs/measured.md"
 
 

@@ -8,7 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
-#include "tools/bench/peers/contender.h"
+#include "tools/lab/bench/peers/contender.h"
 
 namespace wisp::bench {
 namespace {

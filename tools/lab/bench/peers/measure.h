@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench/peers/contender.h"
+#include "tools/lab/bench/peers/contender.h"
 
 namespace wisp::bench {
 

@@ -2,8 +2,8 @@
 """Compares wisp with the programs that one would use instead: the same model, weights and number of threads, in one
 invocation.
 
-    tools/bench/peers/run.py --wisp build/release/wisp
-    tools/bench/peers/run.py --wisp build/release/wisp --what training --threads 2 --rounds 5 --json training.jsonl
+    tools/lab/bench/peers/run.py --wisp build/release/wisp
+    tools/lab/bench/peers/run.py --wisp build/release/wisp --what training --threads 2 --rounds 5 --json training.jsonl
 
 A contender that is not installed is left out with a sentence, and so is one whose scores, losses or gradients differ.
 What is compared: README.md beside this file.

@@ -3,7 +3,7 @@
 // Nothing but Eigen belongs here: this unit alone runs only on processors like the one it was compiled on.
 #include <Eigen/Core>
 
-#include "tools/bench/peers/contender.h"
+#include "tools/lab/bench/peers/contender.h"
 
 namespace wisp::bench {
 namespace {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how long a program takes to its first call of the library, beside a program without it.
 
-    tools/bench/start/measure.py BUILD [--runs N] [--model FILE]
+    tools/lab/bench/start/measure.py BUILD [--runs N] [--model FILE]
 
 Warm: everything is in the page cache. Cold: the library and all that it needs but the C library are read from the disk,
 out of copies that nobody else has open. Medians, quartiles and the least, in microseconds. Instructions are valgrind's,
@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 LIBRARIES = ("wisp-runtime", "wisp-text", "wisp")
 OF_THE_SYSTEM = r"(ld-linux|libc\.so|linux-vdso)"  # every process maps these, so they are never cold
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws results of `wisp-lab reproduce`: a table in Markdown and a plot in SVG, with Python's standard library alone.
 
-    tools/reproduce/draw.py --table phantom-table-2 --results docs/results/phantom-table-2.jsonl \\
+    tools/lab/reproduce/draw.py --table phantom-table-2 --results docs/results/phantom-table-2.jsonl \\
         --markdown docs/papers/phantom-table-2.md --svg docs/papers/phantom-table-2.svg
 
 A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest
@@ -29,7 +29,7 @@ def fail(sentence):
 def read_table(name):
     path = name
     if not name.endswith(".json"):
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "reproduce",
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "models", "reproduce",
         name + ".json")
     try:
         with open(path, encoding="utf-8") as file:
@@ -220,7 +220,7 @@ def markdown(table, groups, arguments):
     results = f"[{os.path.basename(arguments.results)}]({relative(arguments.results)})"
     out += ["", f"Each run has a line in {results}. Run and drawn by:", "", "```",
             *unique(command_of_all(line, arguments.results) for line in lines),
-            "tools/reproduce/draw.py " + shlex.join(arguments.shown), "```"]
+            "tools/lab/reproduce/draw.py " + shlex.join(arguments.shown), "```"]
     return "\n".join(out) + "\n"
 
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "tools/bench/peers/contender.h"
+#include "tools/lab/bench/peers/contender.h"
 
 namespace wisp::bench {
 namespace {

@@ -2,8 +2,8 @@
 """The matrix products of a training step on a GPU, shape by shape: wisp's kernels beside PyTorch's, which are cuBLAS,
 both in floats of 32 bits.
 
-    tools/bench/peers/products.py --wisp build/release/wisp --recipe models/recipes/ml-1m-dp-10.json
-    tools/bench/peers/products.py --wisp build/release/wisp --device cpu          # on the processor, one thread
+    tools/lab/bench/peers/products.py --wisp build/release/wisp --recipe models/recipes/ml-1m-dp-10.json
+    tools/lab/bench/peers/products.py --wisp build/release/wisp --device cpu          # on the processor, one thread
 
 Last line: the geometric mean of the shares of their speed that wisp reaches. A record's own products are a batch of
 products to PyTorch.

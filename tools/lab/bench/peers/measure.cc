@@ -1,4 +1,4 @@
-#include "tools/bench/peers/measure.h"
+#include "tools/lab/bench/peers/measure.h"
 
 #include <sys/resource.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 // OpenBLAS: sgemm, and sgemv where there is one row. It packs in every call; there is no public way to pack ahead.
 #include <cblas.h>
 
-#include "tools/bench/peers/contender.h"
+#include "tools/lab/bench/peers/contender.h"
 
 namespace wisp::bench {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "kernels/kernels.h"
-#include "tools/bench/peers/contender.h"
+#include "tools/lab/bench/peers/contender.h"
 
 namespace wisp::bench {
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from selenium.webdriver.common.by import By
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 sys.path.insert(0, str(ROOT / "tests"))
 from browser import Browser  # noqa: E402  it lies beside the tests
 

@@ -1,4 +1,4 @@
-/* How long a program takes to its first call of the library. tools/bench/start/measure.py compiles and runs it.
+/* How long a program takes to its first call of the library. tools/lab/bench/start/measure.py compiles and runs it.
  *
  *   start                        prints the clock as soon as it runs; with -DLINKED after the first call of the library
  *   start LIBRARY MODEL.wisp     opens the library as an app's plug-in would; prints nanoseconds: to the first call's

