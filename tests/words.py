@@ -2,7 +2,7 @@
 """Finds comments that do not begin with a subject, and comments and messages that call something invalid "none". In
 documents it finds sentences of more than 30 words, and our own words where the field has one.
 
-    tests/words.py [FILE...]      default: all sources and documents; prints FILE:LINE: why, and exits with 1 if one is bad
+    tests/words.py [FILE...]      default: all sources and documents; prints FILE:LINE: why; exits with 1 if one is bad
 """
 import re
 import subprocess

@@ -42,7 +42,7 @@ def _script(release, script, what):
 
 
 def android(release):
-    """Writes the AAR, from libraries of an NDK and from classes that a Kotlin compiler has made (tools/release/README.md)."""
+    """Writes the AAR, from libraries of an NDK and from classes that a Kotlin compiler has made (README.md)."""
     script = _script(release, "ports/android/aar", "the archive for Android")
     ndk, classes = os.environ.get("ANDROID_NDK_HOME", ""), os.environ.get("WISP_ANDROID_CLASSES", "")
     if not Path(ndk, "build/cmake/android.toolchain.cmake").is_file() or not classes:

@@ -25,6 +25,7 @@ import draw
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE, LINES, MARKDOWN = "docs/results/measured.json", "docs/results/measured.jsonl", "docs/measured.md"
+COLUMNS = ("what", "measured", "goal", "date", "command")
 
 
 def fail(sentence):
@@ -109,8 +110,9 @@ class Figures:
     def markdown(self):
         out = [f"# {self.page['title']}", "", *wrapped(self.page["head"])]
         for section in self.page["sections"]:
-            out += [f"## {section['title']}", "", "| what | measured | goal | date | command |", "| --- | --- | --- | --- | --- |",
-                    *[self.row(row) for row in section["rows"]], "", *wrapped([f"On: {self.devices(section)}."] + section["notes"])]
+            out += [f"## {section['title']}", "", draw.row_of(COLUMNS), draw.row_of(["---"] * len(COLUMNS))]
+            out += [self.row(row) for row in section["rows"]]
+            out += ["", *wrapped([f"On: {self.devices(section)}.", *section["notes"]])]
         return "\n".join(out).rstrip("\n") + "\n"
 
 
@@ -128,7 +130,8 @@ def write_down(values, command):
     today, where = datetime.date.today().isoformat(), device()
     with open(ROOT / LINES, "a", encoding="utf-8") as file:
         for name, value in values:
-            print(json.dumps({"figure": name, "value": value, "date": today, "device": where, "command": command}), file=file)
+            line = {"figure": name, "value": value, "date": today, "device": where, "command": command}
+            print(json.dumps(line), file=file)
             print(f"{name}: {value:g}")
 
 
@@ -164,7 +167,8 @@ def main():
     elif known.what == "list":
         for name in known.names or figures.page["figures"]:
             values, date, where = figures.values(name)
-            print(name, values, date, where or "tests/gates.json", figures.page["figures"][name].get("json", ""), sep="\t")
+            path = figures.page["figures"][name].get("json", "")
+            print(name, values, date, where or "tests/gates.json", path, sep="\t")
     elif not command or not known.names:
         fail("record and note need figures, and the command behind '--'")
     elif known.what == "record":
