@@ -40,6 +40,17 @@ changed "README.md: the best ten after one more event is" README.md '/the best 1
 changed "is not found as" docs/performance.md '/^| open | 410/s/open/opening/'
 changed "more than 90000 planted faults" SECURITY.md 's/more than [0-9]* faults/more than 90000 faults/'
 
+# A figure comes from a command's JSON, in bold beyond its bound. A command that fails leaves the data as they are.
+measured() { PYTHONDONTWRITEBYTECODE=1 python3 tree/tools/lab/reproduce/measured.py "$@" >said 2>&1; }
+rm -rf tree && mkdir tree && tar -C tree -xf tree.tar
+measured record step.batch-64 -- printf '{"training": {"private_over_ordinary": {"median": 1.2}}}' || fail "record: $(cat said)"
+measured draw --out drawn.md || fail "draw: $(cat said)"
+grep -q 'private step over ordinary step.*; \*\*1.200\*\* |' drawn.md || fail "a recorded figure is not drawn: $(grep 'private step over' drawn.md)"
+cp tree/docs/results/measured.jsonl before
+measured record step.batch-64 -- false && fail "a command that fails is recorded"
+measured record step.no-such -- true && fail "a figure that the page lacks is recorded"
+cmp -s before tree/docs/results/measured.jsonl || fail "a refused figure is written down"
+
 # Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
 git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/lab/reproduce | tar -C "$root" --null -T - -cf papers.tar
 mkdir papers && tar -C papers -xf papers.tar
