@@ -154,15 +154,15 @@ expect 2 "the processor's arithmetic is float32" "${recommend[@]}" --device cpu 
 # Classifiers.
 mkdir texts && cd texts
 PYTHONPATH=$root/tests/program python3 -B -c 'import program; program.texts()'
-classify=("$wisp" classify train --recipe tiny.json --data train.txt --reproducible-noise 4 --threads 1 --json)
+classify=("$wisp" train --recipe tiny.json --labelled train.txt --reproducible-noise 4 --threads 1 --json)
 for mode in aggregate clipped; do
   expect 0 "" "${classify[@]}" --mode $mode --out $mode.cpu --ledger $mode.ledger
   expect 0 "" "${classify[@]}" --mode $mode --out $mode.cuda --ledger $mode.ledger2 "${emulated[@]}"
   json 'j["device"].startswith("cuda (emulator")'
   alike $mode.cpu $mode.cuda 1024
 done
-expect 0 "" "$wisp" classify evaluate --model aggregate.cuda --data test.txt
-predict=("$wisp" classify predict --model aggregate.cpu --text "good film" --text ugly --json)
+expect 0 "" "$wisp" evaluate --model aggregate.cuda --labelled test.txt
+predict=("$wisp" classify --model aggregate.cpu --text "good film" --text ugly --json)
 expect 0 "" "${predict[@]}"
 cp out on_cpu.out
 expect 0 "" "${predict[@]}" "${emulated[@]}"

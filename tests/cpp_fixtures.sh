@@ -10,7 +10,7 @@ cpp_models() {
   for i in $(seq 20); do printf 'word5 word%d\t%d\n' $((7 + i % 2 * 23)) $((i % 2)); done >>train.tsv
   echo '{"name": "tiny", "training": {"method": "ordinary", "epochs": 1, "expected_batch": 10, "num_records_public": 20,
     "optimizer": {"kind": "adamw", "learning_rate": 0.01}}, "data": {"classes": ["bad", "good"]}}' >r.json
-  expect 0 "" "$wisp" classify train --recipe r.json --base e.wisp --data train.tsv --threads 1 --out c.wisp
+  expect 0 "" "$wisp" train --recipe r.json --model e.wisp --labelled train.tsv --threads 1 --out c.wisp
   cp -r "$golden/gpt2" decoder
   python3 "$root/tests/small_decoder.py" decoder "$root/tests/golden/tokenizers/gpt2.json"
   expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"

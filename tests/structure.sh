@@ -106,10 +106,10 @@ touches='std::(mem(set|cpy|move)|copy(_n)?|fill(_n)?|transform|accumulate|inner_
 entering='^runtime/layers/(graph_base\.cc:[0-9]+:.*std::copy\(\(record\.|classifier\.cc:[0-9]+:.*std::iota\(context\.buffers\.host\[one_each_\]|constants\.cc:|key_value_cache\.h:[0-9]+:.*std::max_element\(sizes_)'
 while read -r hit; do breach "on the host, not an op: $hit"; done < <(
   sources runtime/layers runtime/gradients | xargs grep -nE "$touches" | grep -vE "//.*$touches" | grep -vE "$entering")
-# A result that mixes weights of several models names what each of them learned from (runtime/model/provenance.h). `wisp
-# compress` reads two models only to compare them.
+# A result that mixes weights of several models names what each of them learned from (runtime/model/provenance.h).
+# `wisp convert --int8` reads two models only to compare them.
 while read -r file; do
-  [ "$file" = tools/wisp/cmd_compress.cc ] || [ "$(grep -cE '\b(AllWeights|GetContents|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
+  [ "$file" = tools/wisp/convert_compress.cc ] || [ "$(grep -cE '\b(AllWeights|GetContents|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
     breach "$file reads weights more than once and writes a model: take both from a Mixture"
 done < <(sources runtime ports/c tools/wisp tools/lab | grep -vE '^(runtime/model|tools/lab/bench)/' | xargs grep -l 'WriteModel(')
 while read -r hit; do breach "provenance is joined, never set (JoinProvenance): $hit"; done < <(

@@ -60,7 +60,7 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
     return InvalidData(
         name,
         ": is an adapter, which is used together with its base (`adapter_path`), or as one model of both, which "
-        "wisp merge makes");
+        "wisp convert makes of the two");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
   const bool encodes = model.architecture.head.kind == HeadKind::kEmbedding;
   if (accept == Accept::kRecommender && (model.classifier || encodes))

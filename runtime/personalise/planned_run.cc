@@ -101,7 +101,7 @@ class PlannedRun {
     if (served.content_hash() == base_.content_hash() || BeganWith(served, base_)) return OkStatus();
     return InvalidArgument(
         files_.served, ": it is neither ", o_.base_path,
-        " nor was it personalised from it: carry it over with `wisp rebase`, or name another output");
+        " nor was it personalised from it: carry it over with `wisp catalogue rebase`, or name another output");
   }
 
   Status CheckMemory() const {

@@ -139,13 +139,13 @@ def binary_seeds(work):
         time.sleep(0.01)
     run.kill()
     run.wait()
-    wisp("compress", work / "m.wisp", "--out", work / "h.wisp")
-    wisp("export", work / "m.wisp", "--out", work / "m.safetensors")
+    wisp("convert", work / "m.wisp", "--f16", "--out", work / "h.wisp")
+    wisp("convert", work / "m.wisp", "--out", work / "m.safetensors")
     for choice in range(4):
         seed("model", f"floats-{choice}", container(work / "m.wisp", bytes([choice])))
     seed("model", "halves", container(work / "h.wisp", b"\0"))
     for bits in ["int8", "int4", "panels"]:
-        wisp("compress", work / "m.wisp", f"--{bits}", "--out", work / f"{bits}.wisp")
+        wisp("convert", work / "m.wisp", f"--{bits}", "--out", work / f"{bits}.wisp")
         seed("model", bits, container(work / f"{bits}.wisp", b"\0"))
     seed("checkpoint", "ordinary", container(work / "run.ckpt"))
     whole = (work / "m.safetensors").read_bytes()

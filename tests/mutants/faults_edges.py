@@ -438,8 +438,8 @@ def callers():
          C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0",
          C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
-    ]) + table("tools/wisp/cmd_convert.cc", [
-        ("withheld-items-lost-by-convert", "Convert",
+    ]) + table("tools/wisp/convert_tensors.cc", [
+        ("withheld-items-lost-by-convert", "ImportTensors",
          "WISP_RETURN_IF_ERROR(ReadWithheld(a, file, contents));", "", "convert.py"),
         ("untrained-items-lost-by-export", "Metadata",
          "if (!model.untrained().empty()) metadata[kUntrainedKey] = Json(model.untrained()).dump();", "", "convert.py"),

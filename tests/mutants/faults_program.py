@@ -28,7 +28,7 @@ def figures():
         ("passed-limit-kept-quiet", "passes_limit", "limit && epsilon > limit->epsilon()", "false", "cli_budget.py"),
         ("every-limit-is-passed", "passes_limit", "limit && epsilon > limit->epsilon()", "limit.has_value()",
          "cli_budget.py"),
-    ]) + table("tools/wisp/cmd_classify_train.cc", [
+    ]) + table("tools/wisp/cmd_train_labelled.cc", [
         ("no-record-kept-quiet", "ReadData", "if (records_.empty()) WarnOfNoRecord();", "", "cli_classify.py"),
     ]) + table("tools/wisp/training_run.cc", [
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.py"),
@@ -126,7 +126,16 @@ def texts():
         ("a-run-that-names-no-record", "TrainingRun::Begin", "OpenRunLedger(a_.ledger, a_.anchor, *record_,",
          "OpenRunLedger(a_.ledger, a_.anchor, privacy::RecordSpec::Any(recipe_.unit),",
          "cli_train_texts.py"),
-    ]) + table("tools/wisp/cmd_merge.cc", [
+    ]) + table("tools/wisp/cmd_convert.cc", [
+        ("options-of-an-import-ignored", "ConvertModel", "if (of_import != nullptr)", "if (false)", "convert.py"),
+        ("the-second-work-forgotten", "ConvertModel", "if (work != nullptr)\n      return InvalidArgument(work, \" and",
+         "if (false)\n      return InvalidArgument(work, \" and",
+         "convert.py"),
+    ]) + table("tools/wisp/cmd_train_labelled.cc", [
+        ("options-of-events-ignored-with-labelled-texts", "CheckKindOfData",
+         "for (const auto& [option, given] : others) {\n      if (given)",
+         "for (const auto& [option, given] : others) {\n      if (false)", "cli_options.py"),
+    ]) + table("tools/wisp/convert_merge.cc", [
         ("a-merged-adapter-rounded-away", "Merge",
          "file.storage() <= WeightStorage::kHalf ? file.storage() : WeightStorage::kFloat", "file.storage()",
          "cli_train_texts.py"),

@@ -59,7 +59,7 @@ def test_the_adapter_is_used_with_its_base():
     alone = run("wisp evaluate --model base.wisp --data log.db --json").out
     beside = run("wisp evaluate --model base.wisp --adapter a.wisp --data log.db --json").out
     assert alone != beside, "the adapter changes nothing"
-    run("wisp merge base.wisp --adapter a.wisp --out merged.wisp")
+    run("wisp convert base.wisp --adapter a.wisp --out merged.wisp")
     assert run("wisp evaluate --model merged.wisp --data log.db --json").out == beside
     r = run("wisp inspect merged.wisp --json")
     assert "adapter" not in r["architecture"] and len(r["provenance"]) == 2 and "base_hash" not in r.json
@@ -67,7 +67,7 @@ def test_the_adapter_is_used_with_its_base():
     run(f"wisp recommend --model base.wisp --adapter a.wisp --data log.db --user '{user}' --json")
     run(f"wisp recommend --model merged.wisp --adapter a.wisp --data log.db --user '{user}'",
         3, "it belongs to another base than merged.wisp")
-    run("wisp merge base.wisp --adapter merged.wisp --out x.wisp", 3, "is a whole model, an adapter is needed")
+    run("wisp convert base.wisp --adapter merged.wisp --out x.wisp", 3, "is a whole model, an adapter is needed")
 
 
 def test_the_adapter_is_trained_further():

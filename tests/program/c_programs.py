@@ -16,7 +16,7 @@ def test_the_c_example():
 
 def test_the_calls_that_it_refuses_before_anything_is_spent():
     c_program("personalise_refused")
-    run("wisp export base.wisp --out base.safetensors")
+    run("wisp convert base.wisp --out base.safetensors")
     run("wisp convert base.safetensors --out imported.wisp")
     plain("ordinary.wisp")
     run(f"./personalise_refused base.wisp {os.getcwd()}/log.db c.db imported.wisp ordinary.wisp c.wisp")

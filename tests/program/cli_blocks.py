@@ -68,7 +68,7 @@ def test_blocks_that_differ_in_each_newer_switch():
 def test_exported_to_other_programs_and_converted_back():
     # Exported to other programs and converted back, the scores are the same.
     for kind in ("llama", "ligr", "mixed"):
-        run(f"wisp export --model {kind}.wisp --out {kind}.safetensors")
+        run(f"wisp convert --in {kind}.wisp --out {kind}.safetensors")
         run(f"wisp convert --in {kind}.safetensors --out back.wisp --dataset 'cafe guests'")
         before = run(f"wisp recommend --model {kind}.wisp --history tea-mint,bagel-lentil --count 5 --json")
         r = run("wisp recommend --model back.wisp --history tea-mint,bagel-lentil --count 5 --json")

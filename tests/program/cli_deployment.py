@@ -340,8 +340,8 @@ def test_one_word_written_with_a_combined_letter_and_with_two_characters_is_two(
     r = run("wisp catalogue list --model base-2.wisp")
     assert last_line(r.out) == "bagel-new\tNew bagel\tuntrained"
     run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp",
-        2, "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp rebase.")
-    r = run("wisp rebase --from base.wisp --to base-2.wisp --out mine.wisp --json")
+        2, "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp catalogue rebase.")
+    r = run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out mine.wisp --json")
     assert r["carried"] and r["lost_items"] == 0
     assert same("mine.wisp", "base-2.wisp"), "another model than the new base is served, and nobody evaluated it"
     run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp --json")
@@ -365,7 +365,7 @@ def test_a_user_without_history_gets_popular_items():
     run("wisp catalogue retire --model base-2.wisp --items none.txt --out x.wisp",
         2, "there is no item 'no-such-item' in it")
     assert not exists("x.wisp"), "a refused retirement left a file"
-    r = run("wisp rebase --from base-2.wisp --to base-4.wisp --out mine.wisp --json")
+    r = run("wisp catalogue rebase --from base-2.wisp --to base-4.wisp --out mine.wisp --json")
     assert r["carried"] and r["lost_items"] == 0
     run("wisp personalise --data log.db --model base-4.wisp --out mine.wisp")
     r = run("wisp catalogue list --model mine.wisp.start --json")
@@ -382,7 +382,7 @@ def test_the_provenance_of_the_old_base_moves_along():
     run("wisp train --recipe plain.json --model base.wisp --data log.db --out known.wisp")
     run(f"{plan} --for '2 months' --every '1 month' --steps 2 --evaluation none --ledger known.ledger")
     run("wisp personalise --data log.db --model known.wisp --out moved.wisp --ledger known.ledger --other-data")
-    r = run("wisp rebase --from known.wisp --to base.wisp --out moved.wisp")
+    r = run("wisp catalogue rebase --from known.wisp --to base.wisp --out moved.wisp")
     assert "serves the new base; what was learned is carried over" in r.out, "a rebase to an ancestor says"
     assert same("moved.wisp", "base.wisp"), "a rebase to an ancestor does not serve it"
     run(f"wisp train --recipe {ROOT}/models/recipes/cafe-device.json --model moved.wisp.start --data log.db --out"

@@ -80,7 +80,7 @@ def test_new_items_are_recommended_at_once():
     assert r["items"] == ITEMS + KINDS and r["rows_from"]["features"] == KINDS
     assert run("wisp inspect base-2.wisp --json")["untrained_items"] == 0
     assert found("base-2.wisp") == KINDS
-    run("wisp compress base-2.wisp --out small.wisp --tables f16")
+    run("wisp convert base-2.wisp --f16 --out small.wisp")
     assert found("small.wisp") == KINDS
 
 
@@ -93,5 +93,5 @@ def test_private_training_learns_from_features_too():
 
 
 def test_other_commands_take_such_a_model_or_say_why_not():
-    run("wisp rebase --from new.wisp --to base-2.wisp --out mine.wisp")
-    run("wisp export base-2.wisp --out base.safetensors", 3, "has item features")
+    run("wisp catalogue rebase --from new.wisp --to base-2.wisp --out mine.wisp")
+    run("wisp convert base-2.wisp --out base.safetensors", 3, "has item features")

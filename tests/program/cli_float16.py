@@ -17,12 +17,11 @@ def without_name(result):
 def test_tables_of_float16():
     paid("o.wisp", "l.db")
     write("text.wisp", "not a model\n")
-    run("wisp compress o.wisp --out small.wisp --tables f8", 2, "'f8', allowed is f16")
-    run("wisp compress text.wisp --out small.wisp", 3, "text.wisp")
+    run("wisp convert text.wisp --f16 --out small.wisp", 3, "text.wisp")
     assert not exists("small.wisp"), "a refused compress left a model behind"
-    r = run("wisp compress o.wisp --out small.wisp --tables f16 --json")
+    r = run("wisp convert o.wisp --f16 --out small.wisp --json")
     assert r["bytes"] < 0.85 * r["bytes_before"] and 0 < r["largest_rounding"] < 0.002
-    run("wisp compress small.wisp --out smaller.wisp", 2, "small.wisp: its tables are f16 already")
+    run("wisp convert small.wisp --f16 --out smaller.wisp", 2, "small.wisp: its tables are f16 already")
     r = run("wisp inspect small.wisp")
     assert re.search(r"item_embedding +480 x [0-9]+ +f16", r.out, re.M) and re.search(
         r"block0.qkv.weight .* f32", r.out, re.M
@@ -31,12 +30,12 @@ def test_tables_of_float16():
     r = run("wisp inspect small.wisp --verify --json")
     w, changed = whole.json, ("file", "bytes", "hash", "description", "tensors")
     assert all(r[k] == w[k] for k in w if k not in changed)
-    assert r["provenance"][-1]["epsilon"] is not None and "f16 by wisp compress" in r["description"]
+    assert r["provenance"][-1]["epsilon"] is not None and "f16 by wisp " in r["description"]
     table = r["tensors"][0]
     assert table["type"] == "f16" and table["bytes"] == 2 * table["rows"] * table["columns"]
     assert r["tensors"][2]["type"] == "f32" and sum(t["bytes"] for t in r["tensors"]) < r["bytes"]
     # Lists and figures of a model whose noise differs in each run would depend on near ties.
-    run("wisp compress base.wisp --out small-base.wisp")
+    run("wisp convert base.wisp --f16 --out small-base.wisp")
 
     for backend in ("simd", "int8"):
         ask = f"--data log.db --user u00003 --count 3 --backend {backend} --json"
@@ -54,38 +53,38 @@ def test_tables_of_float16():
         " from-small.wisp")
     run(f"lab audit step --model small.wisp --recipe {recipe} --method phantom --noise-multiplier 1 --observations 500"
         " --reproducible-noise 3 --confidence 0.999")
-    run("wisp export small.wisp --out small.safetensors")
+    run("wisp convert small.wisp --out small.safetensors")
     run("lab bench --what score --model small.wisp --repeats 1 --json")
     # These floats in the order of the products give the same scores, without a copy of them.
-    r = run("wisp compress o.wisp --panels --out panels.wisp --json")
+    r = run("wisp convert o.wisp --panels --out panels.wisp --json")
     assert r["weights"] == "f32 panels" and r["largest_rounding"] == 0
-    run("wisp compress panels.wisp --panels --out again.wisp", 2, "panels.wisp: its weights are f32 panels already")
-    run("wisp compress small.wisp --panels --out again.wisp",
+    run("wisp convert panels.wisp --panels --out again.wisp", 2, "panels.wisp: its weights are f32 panels already")
+    run("wisp convert small.wisp --panels --out again.wisp",
         2, "small.wisp: its tables are f16; allowed for --panels is a model that is f32")
-    run("wisp compress o.wisp --panels --int8 --out again.wisp", 2, "two of --int8, --int4 and --panels are given")
+    run("wisp convert o.wisp --panels --int8 --out again.wisp", 2, "--int8 and --panels are both given, allowed is one")
     whole = run("wisp evaluate --model o.wisp --data log.db --json")
     r = run("wisp evaluate --model panels.wisp --data log.db --json")
     assert without_name(r) == without_name(whole), "panels change what an evaluation says"
     panels = run("wisp inspect panels.wisp --memory --json")
     r = run("wisp inspect o.wisp --memory --json")
     assert panels.json["inference"]["packed_weights"] < r["inference"]["packed_weights"] / 4
-    run("wisp compress panels.wisp --int8 --out from-panels.wisp")
-    run("wisp compress o.wisp --int8 --out from-floats.wisp")
+    run("wisp convert panels.wisp --int8 --out from-panels.wisp")
+    run("wisp convert o.wisp --int8 --out from-floats.wisp")
     for model in ("from-panels", "from-floats"):
-        run(f"wisp export {model}.wisp --out {model}.safetensors")
+        run(f"wisp convert {model}.wisp --out {model}.safetensors")
     assert same("from-panels.safetensors", "from-floats.safetensors")
     # Blocks of small integers: even fewer bytes, and similar scores.
     for bits in ("int8", "int4"):
-        r = run(f"wisp compress o.wisp --{bits} --out {bits}.wisp --json")
+        r = run(f"wisp convert o.wisp --{bits} --out {bits}.wisp --json")
         assert r["weights"] == bits and r["bytes"] < 0.6 * r["bytes_before"] and 0 < r["largest_rounding"] < 0.2
         run(
-            f"wisp compress {bits}.wisp --{bits} --out smaller.wisp", 2, f"{bits}.wisp: its weights are {bits} already"
+            f"wisp convert {bits}.wisp --{bits} --out smaller.wisp", 2, f"{bits}.wisp: its weights are {bits} already"
         )
-        run(f"wisp compress {bits}.wisp --out smaller.wisp", 2, f"{bits}.wisp: its tables are {bits} already")
+        run(f"wisp convert {bits}.wisp --f16 --out smaller.wisp", 2, f"{bits}.wisp: its tables are {bits} already")
         r = run(f"wisp inspect {bits}.wisp --verify --json")
         assert r["provenance"][-1]["epsilon"] is not None and "integers" in r["description"]
         assert {t["name"]: t["type"] for t in r["tensors"]}["block0.qkv.weight"] == bits
-        run(f"wisp compress base.wisp --{bits} --out {bits}-base.wisp")
+        run(f"wisp convert base.wisp --{bits} --out {bits}-base.wisp")
         for backend in ("simd", "int8"):
             whole = run(f"wisp evaluate --model base.wisp --data log.db --backend {backend} --json")
             r = run(f"wisp evaluate --model {bits}-base.wisp --data log.db --backend {backend} --json")
@@ -94,22 +93,22 @@ def test_tables_of_float16():
         assert r["inference"]["packed_weights"] < 4096
         run(f"wisp train --recipe {public_recipe} --model {bits}.wisp --data log.db --epochs 1 --batch 20 --out"
             " from.wisp")
-        run(f"wisp export {bits}.wisp --out blocks.safetensors")
-    r = run("wisp compress int8.wisp --int4 --out twice.wisp",
+        run(f"wisp convert {bits}.wisp --out blocks.safetensors")
+    r = run("wisp convert int8.wisp --int4 --out twice.wisp",
         0, "warning: int8.wisp has weights that were rounded to int8 before")
     assert "twice.wisp" in r.out, "what was rounded twice was not written"
-    r = run("wisp compress o.wisp --int4 --out smaller.wisp")
+    r = run("wisp convert o.wisp --int4 --out smaller.wisp")
     assert "rounded to int8 before" not in r.err, "one rounding is taken for two"
     remove("smaller.wisp")
-    run("wisp compress o.wisp --int8 --int4 --out smaller.wisp", 2, "one of them")
+    run("wisp convert o.wisp --int8 --int4 --out smaller.wisp", 2, "allowed is one of them")
     # A classifier.
     texts()
     run(f"{classify} --mode paper --epochs 30 --reproducible-noise 3")
-    run("wisp compress texts.wisp --out small-texts.wisp")
+    run("wisp convert texts.wisp --f16 --out small-texts.wisp")
     ask = "--text 'the film is GREAT' --text 'the film is dull' --json"
-    r = run(f"wisp classify predict --model small-texts.wisp {ask}")
+    r = run(f"wisp classify --model small-texts.wisp {ask}")
     assert r[0]["class"] == "good" and r[1]["class"] == "bad"
-    run("wisp classify evaluate --model small-texts.wisp --data train.txt --json")
+    run("wisp evaluate --model small-texts.wisp --labelled train.txt --json")
     # In C.
     r = run(f"{BUILD}/wisp_example small-base.wisp log.db s.db s.wisp u00003 8", 0, "epsilon so far")
     assert "after" in r.out, "the C example printed"

@@ -7,7 +7,7 @@ from program import entries, exists, run, says, size, small_decoder, try_run, wr
 
 public = "--public-dataset 'public texts'"
 plain = "wisp generate --private --model tuned.wisp --prompt Once"
-generate = f"{plain} --max-new-tokens 6"
+generate = f"{plain} --max-tokens 6"
 beside = f"--base base.wisp {public}"
 anchored = f"{generate} {beside}"
 target = "--epsilon 8 --delta 1e-6"
@@ -33,7 +33,7 @@ def test_times_a_prompt_and_tokens():
 
 
 of_texts = "wisp generate --private --model base.wisp --prompt Once"
-private_texts = f"{of_texts} --max-new-tokens 6 --private-texts notes.txt --contexts 4"
+private_texts = f"{of_texts} --max-tokens 6 --private-texts notes.txt --contexts 4"
 
 
 def test_these_are_refused_before_anything_is_charged():
@@ -43,8 +43,6 @@ def test_these_are_refused_before_anything_is_charged():
     run(f"{generate} --base base.wisp --ledger n.db --clip 1",
         4, "base model must be public: .*not declared public (--public-dataset 'public texts')")
     run(f"{anchored} --ledger n.db --clip 1 --temperature 0", 4, "arg-max")
-    run(f"{anchored} --ledger n.db --clip 1 --select best", 4, "arg-max")
-    run(f"{anchored} --ledger n.db --lambda 0.1 --mode mixed --after-mixing top-p", 4, "after mixing")
     run(f"{anchored} --ledger n.db --clip 1 --top-k 5", 4, "truncation by private scores")
     run(f"{anchored} --ledger n.db --clip 1 --repetition-penalty 1.2", 4, "--repetition-penalty with --private")
     run(f"{anchored} --ledger n.db --clip 1 --min-p 0.1", 4, "--min-p with --private")
@@ -54,7 +52,7 @@ def test_these_are_refused_before_anything_is_charged():
     run(f"{anchored} --ledger n.db --clip 1 --mode beam",
         2, "--mode is 'beam', allowed are mixed, mixed-with-base, anchored, aggregate")
     run("wisp generate --model tuned.wisp --prompt a --ledger n.db", 2)
-    run(f"{of_texts} --max-new-tokens 6 --private-texts notes.txt --ledger n.db --clip 1", 2)
+    run(f"{of_texts} --max-tokens 6 --private-texts notes.txt --ledger n.db --clip 1", 2)
     aggregate = f"{private_texts} {public} --ledger n.db"
     run(aggregate,
         2, "exactly one of --clip (mode aggregate), --epsilon-per-sample and --epsilon (for --planned-samples together,"
@@ -75,7 +73,7 @@ def test_these_are_refused_before_anything_is_charged():
     contexts = f"{public} --contexts 4 --ledger n.db --clip 1"
     run(f"{of_texts} {contexts} --private-texts gone.txt", 3, "cannot read gone.txt")
     run(
-        f"{of_texts} {contexts} --private-texts notes.txt --max-new-tokens 400", 2, "one at least is needed for a text"
+        f"{of_texts} {contexts} --private-texts notes.txt --max-tokens 400", 2, "one at least is needed for a text"
     )
     long = "Once " * 400
     run(f"wisp generate --private --model base.wisp {public} --contexts 4 --ledger n.db --epsilon 8 --delta 1e-6"
@@ -110,7 +108,7 @@ def test_a_line_of_a_file_is_less_than_everything_that_its_user_wrote():
     run(f"{private_texts} {public} --ledger u.db --dataset notes --clip 1", 4, "protects one user")
 
 
-deployment = f"{plain} {beside} --ledger l.db {target} --planned-samples 10 --max-new-tokens"
+deployment = f"{plain} {beside} --ledger l.db {target} --planned-samples 10 --max-tokens"
 
 
 def test_a_deployment_over_several_texts():
@@ -123,7 +121,7 @@ def test_a_deployment_over_several_texts():
 
 def test_without_deployment_the_tokens_have_another_cost():
     # Without --planned-samples the tokens have another cost, and the plan does not cover them.
-    run(f"{plain} {beside} --ledger l.db {target} --max-new-tokens 4",
+    run(f"{plain} {beside} --ledger l.db {target} --max-tokens 4",
         4, "begun with a plan of 10 samples, of which 4 are left;.*--planned-samples 10")
     run(f"{deployment} 6", 4, "the budget has room for 4 tokens")
     r = run(f"{deployment} 1 --json")
@@ -157,7 +155,7 @@ def test_the_other_laws():
     assert "left_out" not in r.json
 
 
-share = f"{of_texts} {public} --max-new-tokens 1 --private-texts notes.txt --dataset notes --clip 2"
+share = f"{of_texts} {public} --max-tokens 1 --private-texts notes.txt --dataset notes --clip 2"
 
 
 def test_the_number_of_texts_is_private():
@@ -165,7 +163,7 @@ def test_the_number_of_texts_is_private():
     write("blank.txt", "\n \n")
     write("empty.txt", "")
     for none in ("blank.txt", "empty.txt"):
-        few = f"{of_texts} {public} --max-new-tokens 1 --contexts 4 --private-texts {none} --dataset none --clip 2"
+        few = f"{of_texts} {public} --max-tokens 1 --contexts 4 --private-texts {none} --dataset none --clip 2"
         first = try_run(f"{few} --ledger none.db", stderr=subprocess.STDOUT)
         assert first.code == 0, "an empty file of texts is refused"
         assert says(
@@ -195,7 +193,7 @@ def test_the_statement_says_what_was_sampled():
 
 def test_sampling_is_free_from_public_weights():
     # Sampling is free from public weights, and from those with a guarantee.
-    r = run(f"wisp generate --private --model base.wisp {public} --prompt Once --max-new-tokens 6 --json")
+    r = run(f"wisp generate --private --model base.wisp {public} --prompt Once --max-tokens 6 --json")
     assert r["privacy"]["free"]
 
 

@@ -1,7 +1,7 @@
 """Training options that mean nothing, or lack others, are refused; and the effects of a data set's name."""
 
 import pytest
-from program import entries, exists, run, sql, train
+from program import ROOT, entries, exists, run, sql, train, write
 
 pytestmark = pytest.mark.usefixtures("cafe")
 
@@ -50,3 +50,39 @@ def test_a_ledger_belongs_to_one_data_set():
     run(f"{train} --epsilon 1 --out o.wisp --ledger fest.db --dataset 'cafe log'")
     r = run("wisp inspect o.wisp --json")
     assert r["provenance"][-1]["dataset"] == "cafe log"
+
+
+def test_options_of_labelled_texts_and_of_other_data():
+    # A run learns one of the three, and an option that the others have alone would mean nothing.
+    labelled = f"wisp train --recipe {ROOT}/models/recipes/sst2-dp-fp.json --labelled t.txt --out c.wisp --ledger t.db"
+    run(f"{labelled} --data log.db", 2, "--labelled and --data are both given")
+    run(f"{labelled} --texts log.db", 2, "--labelled and --texts are both given")
+    for option in (
+        "--privacy-json p.json",
+        "--re-attention",
+        "--rows 3",
+        "--histogram-noise 5",
+        "--record line",
+        "--tokenizer bytes",
+        "--item-names n.tsv",
+        "--table t",
+        "--time-column t",
+    ):
+        run(f"{labelled} {option}", 2, f"{option.split()[0]} is not for labelled texts")
+    for option in ("--mode paper", "--vocabulary words.txt", "--text-column a", "--label-column a"):
+        run(f"{train} --out o.wisp --ledger t.db {option}", 2, f"{option.split()[0]} is for labelled texts")
+    run("wisp train --labelled t.txt --out c.wisp", 2, "--recipe is required: that of a classifier names its classes")
+    evaluate = "wisp evaluate --model base.wisp --labelled t.txt"
+    run(f"{evaluate} --data log.db", 2, "--labelled and --data are both given")
+    run(f"{evaluate} --unit day", 2, "--unit and --session-gap are of --data")
+    run(f"{evaluate} --backend int8", 2, "allowed with --labelled is simd")
+    run("wisp evaluate --model base.wisp --data log.db --label-column a", 2, "--label-column is for labelled texts")
+    assert not exists("t.db") and not exists("c.wisp"), "a refused run left something behind"
+
+
+def test_a_log_is_a_sqlite_file():
+    write("log.csv", "user,item,time\nanna,tea-mint,5\n")
+    said = "log.csv: the \\(log\\|copy\\) is no SQLite file, .*`wisp log import LOG --data FILE`"
+    for command in ("count log.csv", "erase log.csv --user anna", "restore log.db --from log.csv"):
+        run(f"wisp log {command}", 3, said)
+    run("wisp log import log.csv --data log.csv", 3, "log.csv: the log is no SQLite file")

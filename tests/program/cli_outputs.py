@@ -32,8 +32,8 @@ def test_each_command_that_writes():
     replaced(model, "o.wisp", "wisp catalogue add --model base.wisp --items new.tsv --out")
     replaced(model, "o.wisp", "wisp catalogue retire --model base.wisp --items gone.txt --out")
     replaced(model, "o.wisp", "wisp catalogue restore --model base.wisp --items gone.txt --out")
-    replaced(model, "o.wisp", "wisp compress base.wisp --out")
-    replaced("a safetensors file", "o.safetensors", "wisp export base.wisp --out")
+    replaced(model, "o.wisp", "wisp convert base.wisp --f16 --out")
+    replaced("a safetensors file", "o.safetensors", "wisp convert base.wisp --out")
     replaced(model, "o.wisp", "wisp convert o.safetensors --out")
     replaced(model, "o.wisp", f"wisp new --recipe {ROOT}/models/recipes/cafe.json --num-items 480 --out")
     replaced(
@@ -87,7 +87,7 @@ def test_a_log_is_never_replaced():
     run("wisp log backup log.db --out letter.db", 2, "will not be replaced by a copy of a log")
     run("wisp catalogue add --model base.wisp --items new.tsv --out log.db", 2, "is an SQLite database")
     write("other.wisp", "Dear Bob,\n")
-    run("wisp rebase --from base.wisp --to base.wisp --out other.wisp",
+    run("wisp catalogue rebase --from base.wisp --to base.wisp --out other.wisp",
         2, f"other.wisp, a file that is there and is not {model}")
     assert read("letter.db") == read("other.wisp") == "Dear Bob,\n", "a letter was replaced"
     # Files that a private run writes beside its model.

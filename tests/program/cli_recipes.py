@@ -23,7 +23,7 @@ def test_keys_that_are_unknown_or_in_the_wrong_place():
     write("misplaced.json", '{"privacy": {"delta": 1e-6, "num_records_public": 3}}')
     run(f"wisp train {misplaced}", 3, "'num_records_public' belongs in 'training'$")
     write("misplaced.json", '{"dp_fp": {"classes": ["a", "b"]}}')
-    run(f"wisp classify train {misplaced}", 3, "'classes' belongs in 'data'$")
+    run(f"wisp train {misplaced.replace('--data', '--labelled')}", 3, "'classes' belongs in 'data'$")
     write("misplaced.json", '{"data": {"name": "x", "catalog": "public"}}')
     run(f"wisp train {misplaced}",
         3, "data has the unknown key 'catalog', allowed are min_user_events, .*, hold_out, allow_seen$")
@@ -36,7 +36,7 @@ def test_keys_that_are_unknown_or_in_the_wrong_place():
 def test_a_text_is_one_record():
     # A text is one record, and belongs to no session or day.
     edit(f"{ROOT}/models/recipes/sst2-minilm-head.json", "days.json", r'"unit": "interaction"', r'"unit": "day"')
-    run(f"wisp classify train --recipe days.json --data log.db --base {ROOT}/models/cafe.wisp --out o.wisp",
+    run(f"wisp train --recipe days.json --labelled log.db --model {ROOT}/models/cafe.wisp --out o.wisp",
         3, 'privacy.unit is "day", allowed are user, interaction')
     edit(f"{ROOT}/models/recipes/tinyshakespeare.json", "days.json", r'"unit": "interaction"', r'"unit": "day"')
     run("wisp train --recipe days.json --data log.db --out o.wisp",
@@ -62,11 +62,11 @@ def test_whoever_makes_a_model_says_once_if_its_lists_may_hold_items_of_the_his(
         r = run(f"wisp train --recipe {name}.json --model base.wisp --data log.db --out {name}.wisp")
     assert "count as misses" in r.err, "training for lists without repeats does not say that people repeat"
     for name in ("silent", "allowing", "base"):
-        run(f"wisp export {name}.wisp --out {name}.safetensors")
+        run(f"wisp convert {name}.wisp --out {name}.safetensors")
         run(f"wisp convert {name}.safetensors --out {name}-back.wisp")
     run("wisp convert silent.safetensors --out chosen.wisp --allow-seen")
     write("gone.txt", "tea-mint\n")
-    run("wisp compress base.wisp --out half.wisp")
+    run("wisp convert base.wisp --f16 --out half.wisp")
     run("wisp catalogue retire --model base.wisp --items gone.txt --out fewer.wisp")
     for model in ("base", "allowing", "short", "base-back", "allowing-back", "chosen", "half", "fewer"):
         assert allows(model) is True
@@ -113,7 +113,7 @@ def test_recipes_of_another_kind():
     classifier = f"{ROOT}/models/recipes/sst2-dp-fp.json"
     run(f"wisp train --recipe {classifier} --data log.db --out o.wisp", 3, "is the recipe of a classifier")
     run(
-        f"wisp classify train --recipe {public_recipe} --data log.db --out o.wisp", 3, "is the recipe of a recommender"
+        f"wisp train --recipe {public_recipe} --labelled log.db --out o.wisp", 3, "is the recipe of a recommender"
     )
     write("no-json.json", '{"name": nothing}\n')
     r = run("wisp train --recipe no-json.json --data log.db --out o.wisp",

@@ -32,8 +32,6 @@ def test_training_without_a_guarantee_says_so():
         2, f"--public-dataset is 'guests', which no provenance here names: its data sets are {sets}")
     run(f"{bare} 4 --public-dataset log.db --ledger d.db --base base.wisp --clip 0.5", 4, "base model must be public")
     run(f"{sample} {mixed} --support model:20", 4, "support computed from the private model")
-    run(f"{sample} {mixed} --select best", 4, "arg-max")
-    run(f"{sample} {mixed} --after-mixing top-k", 4, "after mixing")
     run("wisp recommend --model plain.wisp --history tea-mint --lambda 1e-3", 2, "private")
     target = "--ledger d.db --base base.wisp --epsilon 2 --planned-samples 8"
     run(f"{sample} {target} --delta 0.001 --num-records-public 1000", 4, "1 / 1000")

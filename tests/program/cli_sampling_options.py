@@ -24,10 +24,10 @@ def test_samples_that_depend_little_on_the_model():
     assert r["random_share"] == 1 - 1e-4 and r["mode"] == "mixed"
     before = entries("w.db")
     planned = f"{sample} --ledger w.db --delta 1e-6"
-    run(f"{lifetime} --epsilon 2 --planned-samples 3", 2, "--count is 4, but --planned-samples allows 3")
-    run(f"{lifetime} --epsilon 2 --planned-samples 8 --block 9", 2, "--block is 9, but --planned-samples allows 8")
-    run(f"{lifetime} --epsilon 2 --planned-samples 0", 2, "--planned-samples is 0")
-    run(f"{lifetime} --epsilon 1000 --planned-samples 8", 2, "1e-06 to 100")
+    run(f"{planned} --epsilon 2 --planned-samples 3", 2, "--count is 4, but --planned-samples allows 3")
+    run(f"{planned} --epsilon 2 --planned-samples 8 --block 9", 2, "--block is 9, but --planned-samples allows 8")
+    run(f"{planned} --epsilon 2 --planned-samples 0", 2, "--planned-samples is 0")
+    run(f"{planned} --epsilon 1000 --planned-samples 8", 2, "1e-06 to 100")
     run("wisp privacy decoding --calibrate --epsilon 1000 --samples 100 --delta 1e-6", 2, "1e-06 to 100")
     run(f"{one} 0 --ledger w.db --lambda 0.9", 2, "--count is 0")
     run("wisp recommend --model plain.wisp --history tea-mint --count 0", 2, "--count is 0")

@@ -30,7 +30,7 @@ RECIPE = """{"name": "tiny",
  "data": {"classes": ["bad", "good"]}}
 """
 
-classify = "wisp classify train --recipe r.json --base e.wisp --data train.tsv --threads 1"
+classify = "wisp train --recipe r.json --model e.wisp --labelled train.tsv --threads 1"
 again = "--reproducible-noise 7"
 
 
@@ -75,7 +75,7 @@ def test_texts_and_ids_give_the_same_result():
 
 
 def accuracy(model, options=""):
-    return run(f"wisp classify evaluate --model {model} --data train.tsv --json {options}")["accuracy"]
+    return run(f"wisp evaluate --model {model} --labelled train.tsv --json {options}")["accuracy"]
 
 
 def test_every_method_trains_exactly_the_requested_part():
@@ -91,16 +91,16 @@ def test_every_method_trains_exactly_the_requested_part():
         if trains != "all":
             tables = [{k: v for k, v in hashes(m).items() if k.endswith("_embedding")} for m in ("e.wisp", "c.wisp")]
             assert len(tables[0]) == 3 and tables[0] == tables[1], f"{how} trained a table"
-    run("wisp classify predict --model c.wisp --input bad-line.txt",
+    run("wisp classify --model c.wisp --input bad-line.txt",
         3, "bad-line.txt, line 2: .*byte 0 of the text (value 255) is not UTF-8")
-    r = run("wisp classify predict --model c.wisp --input lines.txt --json")
+    r = run("wisp classify --model c.wisp --input lines.txt --json")
     assert [text["line"] for text in r.json] == [1, 3]
-    r = run("wisp classify predict --model c.wisp --text 'word5 word31 word6' --json")
+    r = run("wisp classify --model c.wisp --text 'word5 word31 word6' --json")
     assert r[0]["class"] == "good" and r[0]["probability"] > 0.5
     uncut = r[0]["probability"]
-    r = run("wisp classify predict --model c.wisp --text 'word5 word31 word6 word9' --max-length 5 --json")
+    r = run("wisp classify --model c.wisp --text 'word5 word31 word6 word9' --max-length 5 --json")
     assert r[0]["probability"] == uncut
-    run("wisp classify predict --model c.wisp --text a --max-length 99", 2, "--max-length is 99, allowed are 3 to 20")
+    run("wisp classify --model c.wisp --text a --max-length 99", 2, "--max-length is 99, allowed are 3 to 20")
 
 
 def test_a_classifier_states_its_guarantee_and_tokenizer():
@@ -118,12 +118,12 @@ def test_an_adapter_with_a_head_of_its_own_for_the_encoder():
     # An adapter with a head of its own for the encoder, and both merged.
     texts = saved("texts")
     r = run(f"{classify} --lora 2 --epochs 20 --learning-rate 0.03 {again} --out a.wisp --ledger a.db")
-    assert says("wisp classify predict .*--model e.wisp --adapter a.wisp; wisp merge", last_line(r.out))
+    assert says("wisp classify .*--model e.wisp --adapter a.wisp; wisp convert", last_line(r.out))
     r = run("wisp embed e.wisp --adapter a.wisp --ids 2,7,8,3 --json")
     assert r.out != texts.out, "an adapter changed no vector"
     assert size("a.wisp") < size("e.wisp"), "the adapter is as large as its base"
     assert accuracy("e.wisp", "--adapter a.wisp") >= 0.9
-    run("wisp merge e.wisp --adapter a.wisp --out merged.wisp")
+    run("wisp convert e.wisp --adapter a.wisp --out merged.wisp")
 
 
 def hashes(model):
@@ -132,11 +132,11 @@ def hashes(model):
 
 def test_with_the_encoder_stored_in_blocks_of_integers():
     # With the encoder stored in blocks of integers, and with recomputed blocks of the model.
-    run("wisp compress e.wisp --int8 --out e8.wisp")
+    run("wisp convert e.wisp --int8 --out e8.wisp")
     run(f"{classify.replace('e.wisp', 'e8.wisp')} --lora 2 --epochs 20 --learning-rate 0.03 {again} --out a8.wisp"
         " --ledger a8.db")
     assert accuracy("e8.wisp", "--adapter a8.wisp") >= 0.9
-    run("wisp classify evaluate --model e.wisp --adapter a8.wisp --data train.tsv",
+    run("wisp evaluate --model e.wisp --adapter a8.wisp --labelled train.tsv",
         3, "a8.wisp: it belongs to another base")
     run(f"{classify.replace('e.wisp', 'e8.wisp')} --lora 2 --epochs 20 --learning-rate 0.03 {again} --recompute-blocks"
         " --out r8.wisp --ledger r8.db")
@@ -156,13 +156,13 @@ def test_it_resumes_where_it_stopped():
     assert same("a.wisp", "first.wisp"), "an adapter changed that another one was made of"
     r = run("wisp inspect b.wisp --json")
     assert len(r["provenance"]) == 3 and all(p["epsilon"] is None for p in r["provenance"][1:])
-    run("wisp classify train --recipe r.json --adapter a.wisp --data train.tsv --out refused.wisp --ledger refused.db",
-        2, "without --base")
+    run("wisp train --recipe r.json --adapter a.wisp --labelled train.tsv --out refused.wisp --ledger refused.db",
+        2, "without --model")
     run(f"{classify} --adapter a.wisp --lora 2 --out refused.wisp --ledger refused.db", 2, "leave one of the two out")
     run(f"{classify} --adapter a.wisp --out refused.wisp --ledger refused.db",
         4, "a.wisp: it was trained on 'train.tsv' before, without a guarantee")
-    run("wisp classify evaluate --model a.wisp --data train.tsv", 3, "adapter")
-    run("wisp classify evaluate --model e.wisp --data train.tsv", 3, "is no classifier")
+    run("wisp evaluate --model a.wisp --labelled train.tsv", 3, "adapter")
+    run("wisp evaluate --model e.wisp --labelled train.tsv", 3, "is no classifier")
 
 
 def test_the_sound_modes_of_dp_fp_on_the_same_encoder():
@@ -196,16 +196,17 @@ def test_the_planned_memory():
     run(f"{planned} --trains tables", 2, "--trains is 'tables', allowed are all, blocks and head")
     run(f"{planned} --max-length 2", 2, "--max-length is 2, allowed are 3 to 20")
     run(f"{planned} --adapter a.wisp --lora 2", 2, "leave one of the two out")
-    run("wisp classify train --recipe r.json --base d.wisp --data train.tsv --lora 2 --other-data --out refused.wisp"
+    run("wisp train --recipe r.json --model d.wisp --labelled train.tsv --lora 2 --other-data --out refused.wisp"
         " --ledger refused.db",
         3, "trained by DP-FP")
 
 
 def test_these_are_refused_before_anything_is_charged():
     for length in (0, 1, 2, 99):
+        said = "is a whole number from 1" if length == 0 else "are 3 to 20"
         run(f"{classify} --max-length {length} --out refused.wisp --ledger refused.db",
-            2, f"--max-length is {length}, allowed are 3 to 20")
-        run(f"wisp classify evaluate --model c.wisp --data train.tsv --max-length {length}",
+            2, f"--max-length is {length}, allowed {said}")
+        run(f"wisp evaluate --model c.wisp --labelled train.tsv --max-length {length}",
             2, f"--max-length is {length}, allowed are 3 to 20")
     for refused in (
         "2:--method is 'adam'.*allowed are dp-fp, phantom, rgp and ordinary:--method adam",
@@ -218,9 +219,9 @@ def test_these_are_refused_before_anything_is_charged():
     ):
         code, sentence, options = refused.split(":")
         run(f"{classify} {options} --out refused.wisp --ledger refused.db", int(code), sentence)
-    run("wisp classify train --recipe r.json --lora 2 --data train.tsv --vocabulary encoder/vocab.txt --out"
+    run("wisp train --recipe r.json --lora 2 --labelled train.tsv --vocabulary encoder/vocab.txt --out"
         " refused.wisp --ledger refused.db",
-        2, "start from one (--base)")
+        2, "start from one (--model)")
     assert not exists("refused.wisp") and not exists("refused.db"), "a refusal left a file behind"
 
 
@@ -287,10 +288,10 @@ def test_a_refused_request_prints_nothing_of_the_prompt():
     run("wisp generate e.wisp --prompt a",
         3, "e.wisp: is an encoder of texts, and generate needs a decoder; wisp embed reads it")
     run("wisp generate c.wisp --prompt a",
-        3, "is a classifier, and generate needs a decoder; wisp classify predict reads it")
+        3, "is a classifier, and generate needs a decoder; wisp classify reads it")
     run(f"wisp generate {ROOT}/models/cafe.wisp --prompt a",
         3, "is a recommender, and generate needs a decoder; wisp recommend reads it")
-    run("wisp export e.wisp --out e.safetensors",
+    run("wisp convert e.wisp --out e.safetensors",
         2, "e.wisp: is an encoder of texts, .*give --family, allowed are bert, roberta, distilbert")
-    run("wisp export c.wisp --out e.safetensors", 2, "c.wisp: is a classifier, .*give --family, allowed are bert")
+    run("wisp convert c.wisp --out e.safetensors", 2, "c.wisp: is a classifier, .*give --family, allowed are bert")
     assert not exists("e.safetensors"), "a refused export left a file"

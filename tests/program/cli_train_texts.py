@@ -21,7 +21,7 @@ REFUSED = """\
 2|--recipe is required|--data train.txt
 2|without --recipe the method must be named|M T
 2|texts fine-tune one: name it, --model|T --method phantom
-2|which is for a head of classes|M T --method dp-fp
+2|which is for classifiers|M T --method dp-fp
 2|--record is 'word'|M T --method phantom --record word
 2|--trains is 'head', allowed are all and blocks: a decoder's head is its table|M T --method phantom --trains head
 2|--max-length (in a recipe text.max_length) is 25, allowed are 1 to 24|M T --method phantom --max-length 25
@@ -161,26 +161,26 @@ def test_an_adapter():
     # An adapter, which resumes where it stopped; its base does not change.
     copy("m.wisp", "kept.wisp")
     r = run(f"{tune} --method phantom --lora 2 --out a.wisp --ledger a.db {private} {again}")
-    assert says("wisp generate .*--model m.wisp --adapter a.wisp; wisp merge", last_line(r.out))
+    assert says("wisp generate .*--model m.wisp --adapter a.wisp; wisp convert", last_line(r.out))
     assert size("a.wisp") < size("m.wisp"), "the adapter is as large as its base"
     bits("m.wisp", 2.5, "--adapter a.wisp")
     run(f"{tune} --adapter a.wisp --method phantom --out b.wisp --ledger a.db {private} {again}")
     bits("m.wisp", 2.5, "--adapter b.wisp")
     assert same("m.wisp", "kept.wisp"), "the base of an adapter changed"
     assert not same("a.wisp", "b.wisp"), "an adapter that was trained further is as it was"
-    run("wisp merge m.wisp --adapter b.wisp --out merged.wisp")
+    run("wisp convert m.wisp --adapter b.wisp --out merged.wisp")
     bits("merged.wisp", 2.5)
 
 
 def test_with_a_base_in_blocks_of_integers():
     # With a base in blocks of integers, an adapter may change less than one step of these. Merging keeps such changes.
     for bits in ("int8", "int4"):
-        run(f"wisp compress m.wisp --{bits} --out blocks.wisp")
+        run(f"wisp convert m.wisp --{bits} --out blocks.wisp")
         run("wisp train --model blocks.wisp --texts train.txt --method ordinary --lora 2 --epochs 1 --learning-rate"
             " 1e-3 --threads 1 --out small.wisp")
-        run("wisp merge blocks.wisp --adapter small.wisp --out merged.wisp")
+        run("wisp convert blocks.wisp --adapter small.wisp --out merged.wisp")
         for model in ("blocks", "merged"):
-            run(f"wisp export {model}.wisp --out {model}.safetensors")
+            run(f"wisp convert {model}.wisp --out {model}.safetensors")
         base, merged = tensors("blocks.safetensors"), tensors("merged.safetensors")
         changed = {name: sum(x != y for x, y in zip(base[name], merged[name])) / len(base[name]) for name in base}
         largest = max(abs(x - y) for name in base for x, y in zip(base[name], merged[name]))
@@ -192,7 +192,7 @@ def test_with_a_base_in_blocks_of_integers():
 
 def test_with_the_model_in_blocks_of_integers():
     # With the model in blocks of integers, whose storage does not change.
-    run("wisp compress m.wisp --int4 --out m4.wisp")
+    run("wisp convert m.wisp --int4 --out m4.wisp")
     run(f"{tune.replace('m.wisp', 'm4.wisp')} --method phantom --lora 2 --out a4.wisp --ledger a4.db {private} {again}"
         " --recompute-blocks")
     bits("m4.wisp", 2.5, "--adapter a4.wisp")

@@ -44,9 +44,9 @@ def test_exported_and_converted_back(model):
     if model == "other":
         write("other.json", ROUND_TRIP)
         run("wisp new --recipe other.json --num-items 31 --out other.wisp")
-    run(f"wisp export {model}.wisp --out {model}.safetensors")
+    run(f"wisp convert {model}.wisp --out {model}.safetensors")
     run(f"wisp convert {model}.safetensors --out {model}-back.wisp")
-    run(f"wisp export {model}-back.wisp --out {model}-back.safetensors")
+    run(f"wisp convert {model}-back.wisp --out {model}-back.safetensors")
     there, back = Safetensors(f"{model}.safetensors"), Safetensors(f"{model}-back.safetensors")
     assert there.tensors() == back.tensors() and there.metadata[ARCHITECTURE] == back.metadata[ARCHITECTURE]
     a, b = inspect(f"{model}.wisp"), inspect(f"{model}-back.wisp")
@@ -58,7 +58,7 @@ def test_items_that_nobody_is_shown_stay_hidden():
     write("new.tsv", "new-tea\tNew tea\n")
     run("wisp catalogue retire --model cafe.wisp --items gone.txt --out less.wisp")
     run("wisp catalogue add --model less.wisp --items new.tsv --out withheld.wisp")
-    run("wisp export withheld.wisp --out withheld.safetensors")
+    run("wisp convert withheld.wisp --out withheld.safetensors")
     run("wisp convert withheld.safetensors --out withheld-back.wisp")
     j = inspect("withheld-back.wisp")
     assert j["retired_items"] == 1 and j["untrained_items"] == 1 and j["allow_seen"]
@@ -124,7 +124,7 @@ def test_a_config_may_leave_out_what_shapes_tell():
     said = "it lies beside a config.json, .*give the folder '\\.'\\. By itself it is not a recommender of wisp's"
     run("wisp convert foreign.safetensors --out o.wisp", 3, f"foreign.safetensors: {said}")
     run("wisp convert bare.safetensors --out o.wisp --config config.json")
-    run("wisp export o.wisp --out o.safetensors")
+    run("wisp convert o.wisp --out o.safetensors")
     there, back = Safetensors("cafe.safetensors"), Safetensors("o.safetensors")
     assert there.tensors() == back.tensors() and there.metadata[ARCHITECTURE] == back.metadata[ARCHITECTURE]
     j = inspect("o.wisp")
@@ -205,7 +205,7 @@ def test_damage_and_other_kinds_are_named_and_existing_files_stay():
 
     refused("cut.safetensors", f": {cut} [0-9]* bytes of itself, there are 4992")
     refused("short.safetensors", f": {cut} {promised} bytes of data, there are {promised - 5}")
-    refused("cafe.wisp", ": it is a wisp model already; convert reads safetensors files")
+    run("wisp convert cafe.wisp --out o.wisp", 2, "cafe.wisp: is a wisp model, and nothing says what to make of it")
     refused("nowhere.safetensors", "")
     file = Safetensors("cafe.safetensors")
     file.data += b"1234"
@@ -225,8 +225,8 @@ def test_damage_and_other_kinds_are_named_and_existing_files_stay():
     refused("name.safetensors", ": there is no tensor 'final_norm.bias'")
     assert same("cafe.wisp", "o.wisp"), "a refused file changed the model that was there"
     copy("cafe.safetensors", "kept.safetensors")
-    run("wisp export cut.wisp --out kept.safetensors", 3, "cut.wisp")
-    run("wisp export cafe.wisp --out nowhere/o.safetensors", 3, "nowhere")
+    run("wisp convert cut.wisp --out kept.safetensors", 3, "cut.wisp")
+    run("wisp convert cafe.wisp --out nowhere/o.safetensors", 3, "nowhere")
     run("wisp convert cafe.safetensors --out nowhere/o.wisp", 3, "nowhere")
     assert same("kept.safetensors", "cafe.safetensors"), "a refused export changed the file that was there"
     assert not glob.glob("*tmp*"), "a temporary file was left"
@@ -245,7 +245,7 @@ def test_f16_and_bf16_become_float32(kind):
     narrow.data = data
     narrow.write("narrow.safetensors")
     run("wisp convert narrow.safetensors --out narrow.wisp")
-    run("wisp export narrow.wisp --out back.safetensors")
+    run("wisp convert narrow.wisp --out back.safetensors")
     assert Safetensors("back.safetensors").tensors() == wide.tensors()
 
 
@@ -277,7 +277,7 @@ def test_a_model_from_outside_counts_as_neither_untrained_nor_public_nor_private
 
 def test_a_guarantee_does_not_survive_the_way_to_another_program_and_back():
     # A warning says so.
-    run("wisp export t.wisp --out t.safetensors")
+    run("wisp convert t.wisp --out t.safetensors")
     lost = "and t-back.wisp has lost the guarantee; keep the model that was exported"
     said = f"t.safetensors states '.*epsilon 3.9.* at delta 0.001.*': nothing vouches for that, {lost}"
     r = run("wisp convert t.safetensors --out t-back.wisp --json", 0, said)
@@ -286,7 +286,7 @@ def test_a_guarantee_does_not_survive_the_way_to_another_program_and_back():
     assert first["epsilon"] is None and "not carried over" in first["description"]
     r = run("wisp convert cafe.safetensors --out o.wisp --json")
     assert not r.err and "lost_guarantee" not in r.out, "a guarantee is missed although there was no guarantee"
-    run("wisp export t-back.wisp --out t-again.safetensors")
+    run("wisp convert t-back.wisp --out t-again.safetensors")
     assert not run("wisp convert t-again.safetensors --out o.wisp").err, "a guarantee is lost twice"
 
 
@@ -296,3 +296,21 @@ def test_pytorch_gives_the_same_scores():
     if r.code == 77:
         pytest.skip(r.err)
     assert r.code == 0, f"scores differ from PyTorch's: {r.out}{r.err}"
+
+
+def test_combinations_that_mean_nothing_are_refused():
+    # Options of an import with a wisp model, two works at once, and options of a wisp model with other files.
+    for option in ("--dataset x", "--item-keys keys.txt", "--config c.json", "--report r.json", "--allow-seen"):
+        run(f"wisp convert cafe.wisp --out x.wisp {option}",
+            2, f"{option.split()[0]} is for models of other programs, and cafe.wisp is a wisp model: allowed are")
+    run("wisp convert cafe.wisp --out x.wisp --adapter a.wisp --int8", 2, "--adapter and --int8 are both given")
+    run("wisp convert cafe.wisp --out x --family bert --int4", 2, "--int4 and --family are both given")
+    run("wisp convert cafe.wisp --out x.safetensors --f16", 2, "--f16 writes a wisp model, and --out is x.safetensors")
+    os.mkdir("folder")
+    run("wisp convert cafe.wisp --out folder", 2, "--out is folder, a folder, .*: give --family")
+    for option in ("--int8", "--panels", "--adapter a.wisp", "--family bert"):
+        for path in ("cafe.safetensors", "folder"):
+            run(f"wisp convert {path} --out x.wisp {option}",
+                2, f"{option.split()[0]} changes a wisp model, which {path} is not: convert it first")
+    run("wisp convert cafe.safetensors --out x.safetensors", 2, "and cafe.safetensors is no wisp model")
+    assert not glob.glob("x*"), "a refused convert left something behind"

@@ -78,21 +78,21 @@ def test_exported_and_converted_again():
         shutil.rmtree("there", ignore_errors=True)
         os.mkdir("there")
         run(f"wisp convert {golden}/{folder} --out a.wisp --no-tokenizer --json")
-        r = run(f"wisp export a.wisp --family {family} --out there/m --json")
+        r = run(f"wisp convert a.wisp --family {family} --out there/m --json")
         assert r["family"] == family and r["tensors"] > 10
         for path in [*(golden / folder).glob("*.txt"), *(golden / folder).glob("*token*.json")]:
             shutil.copy(path, "there/m")
         run("wisp convert there/m --out b.wisp --no-tokenizer")
         a, b = run("wisp inspect a.wisp --json"), run("wisp inspect b.wisp --json")
         assert a["architecture"] == b["architecture"] and a["tensors"] == b["tensors"]
-        run(f"wisp export a.wisp --family {family} --out alone.safetensors")
+        run(f"wisp convert a.wisp --family {family} --out alone.safetensors")
         assert same("alone.safetensors", "there/m/model.safetensors")
-    run("wisp export a.wisp --family mpnet --out x",
+    run("wisp convert a.wisp --family mpnet --out x",
         2, "--family is 'mpnet', allowed are bert, roberta, distilbert, gpt2, llama, qwen2")
-    run("wisp export s.wisp --family gpt2 --out x", 3, "models have no such head")
-    run(f"wisp export {ROOT}/models/cafe.wisp --family gpt2 --out x",
+    run("wisp convert s.wisp --family gpt2 --out x", 3, "models have no such head")
+    run(f"wisp convert {ROOT}/models/cafe.wisp --family gpt2 --out x",
         3, "not one of GPT2LMHeadModel, whose models differ in embedding_scale; wisp inspect")
-    run(f"wisp export {ROOT}/models/cafe.wisp --family llama --out x",
+    run(f"wisp convert {ROOT}/models/cafe.wisp --family llama --out x",
         3, "whose models differ in .*position_table, .*feed_forward of block 0; wisp inspect")
     assert not exists("x"), "a refused export made a folder"
 
@@ -101,14 +101,14 @@ def test_if_one_file_of_an_existing_folder_cannot_be_replaced():
     # If one file of an existing folder cannot be replaced, none is.
     os.makedirs("kept/config.json")
     write("kept/model.safetensors", "length: {old\n")
-    run("wisp export s.wisp --family bert --out kept", 2, "kept/config.json")
+    run("wisp convert s.wisp --family bert --out kept", 2, "kept/config.json")
     assert read("kept/model.safetensors") == "length: {old\n" and len(os.listdir("kept")) == 2
 
 
 def test_first_calls():
     os.mkdir("mistyped")
     write("mistyped/config.json", "Dear Bob,\n")
-    run("wisp export s.wisp --family bert --out mistyped",
+    run("wisp convert s.wisp --family bert --out mistyped",
         2, "mistyped/config.json, a file that is there and is not JSON")
     assert read("mistyped/config.json") == "Dear Bob,\n" and len(os.listdir("mistyped")) == 1, "a letter was replaced"
 

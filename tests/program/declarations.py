@@ -124,7 +124,7 @@ def test_a_recipes_permission_for_its_own_delta_does_not_apply_to_another_delta(
     write("texts.json", TEXTS)
 
     classify = (
-        "wisp classify train --recipe texts.json --data texts.txt --out texts.wisp --ledger texts.ledger --threads 1"
+        "wisp train --recipe texts.json --labelled texts.txt --out texts.wisp --ledger texts.ledger --threads 1"
     )
     run(f"{classify} --delta 0.0005", 4, "not below 1 / 2000")
     run(classify)
@@ -132,7 +132,7 @@ def test_a_recipes_permission_for_its_own_delta_does_not_apply_to_another_delta(
 
 def test_with_one_record():
     # With one record, the output says how little that is worth.
-    run("wisp classify train --recipe texts.json --data texts.txt --out one.wisp --ledger one.ledger --threads 1"
+    run("wisp train --recipe texts.json --labelled texts.txt --out one.wisp --ledger one.ledger --threads 1"
         " --num-records-public 1 --batch 1 --delta 1e-5",
         0, "there is one record, one interaction")
     # The statement says if somebody chose the unit. Nobody did here.

@@ -36,6 +36,6 @@ def test_texts(declared):
     write("texts.txt", "good\ta fine film\nbad\ta dull bore\n" * 40)
     edit(root / "models/recipes/sst2-dp-fp.json", "texts.json", r'"classes": \[[^]]*\]', '"classes": ["good", "bad"]')
     edit("texts.json", "texts.json", '"micro_batches": 32', '"micro_batches": 2')
-    run("wisp classify train --recipe texts.json --data texts.txt --batch 20 --epochs 1 --noise-multiplier 3 --delta"
+    run("wisp train --recipe texts.json --labelled texts.txt --batch 20 --epochs 1 --noise-multiplier 3 --delta"
         f" 1e-4 --num-records-public {declared} --out t.wisp --ledger t{declared}.db")
     assert charged(f"t{declared}.db") == (declared // 20 * 2, {20 / declared / 2})

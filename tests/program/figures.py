@@ -127,7 +127,7 @@ def test_by_sessions_each_is_a_history_of_its_own():
 
 def test_a_plan_says_that_sessions_are_evaluated_by_themselves():
     # It does if lists leave out items of the history.
-    run("wisp export base.wisp --out base.safetensors")
+    run("wisp convert base.wisp --out base.safetensors")
     raw = Path("base.safetensors").read_bytes()
     assert raw.count(b'"wisp.allow_seen"') == 1
     Path("strict.safetensors").write_bytes(raw.replace(b'"wisp.allow_seen"', b'"else.allow_seen"'))
@@ -158,11 +158,11 @@ def test_audits():
 def test_classifiers():
     write("texts.txt", "good\tthe film is great\nbad\tthe film is dull\ngood\tgreat\nbad\tdull\n")
     write("texts.json", TEXTS)
-    classify = "wisp classify train --recipe texts.json --data texts.txt --threads 1 --json"
+    classify = "wisp train --recipe texts.json --labelled texts.txt --threads 1 --json"
     r = run(f"{classify} --out texts.wisp --ledger texts.ledger")
     assert r["not_private"] == ["records", "records_dropped", "seconds"]
     assert local_only(run(f"{classify} --mode paper --out paper.wisp"), "no_guarantee")
-    evaluate = "wisp classify evaluate --model texts.wisp --data texts.txt"
+    evaluate = "wisp evaluate --model texts.wisp --labelled texts.txt"
     assert local_only(run(f"{evaluate} --json"))
     assert says("^local only", run(evaluate).out), "the accuracy on private texts"
 

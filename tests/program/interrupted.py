@@ -112,7 +112,7 @@ def test_a_classifier():
     labels = [random.randrange(2) for _ in range(400)]
     write("texts.txt", "".join(("bad\tthe film is dull\n", "good\tthe film is great\n")[label] for label in labels))
     write("tiny.json", TINY)
-    classify = "wisp classify train --recipe tiny.json --data texts.txt --checkpoint run.ckpt --threads 1 --out c.wisp"
+    classify = "wisp train --recipe tiny.json --labelled texts.txt --checkpoint run.ckpt --threads 1 --out c.wisp"
     classify += " --ledger texts.ledger --json"
     assert interrupted(2, "texts.ledger", classify) == 130
     r = run(classify)
@@ -129,7 +129,7 @@ def test_a_part_of_an_encoder_that_stays_in_its_file(part):
     privacy = {"noise_multiplier": 40, "delta": 0.001, "steps_per_charge": 10, "unit": "interaction"}
     data = {"classes": ["bad", "fair", "good"]}
     write("part.json", json.dumps({"name": "part", "training": training, "privacy": privacy, "data": data}))
-    command = "wisp classify train --recipe part.json --base encoder.wisp --other-data --data texts.txt --threads 1"
+    command = "wisp train --recipe part.json --model encoder.wisp --other-data --labelled texts.txt --threads 1"
     command += f" --checkpoint run.ckpt --out {part}.wisp --ledger {part}.ledger --json"
     assert interrupted(2, f"{part}.ledger", command) == 130
     r = run(command)
@@ -137,8 +137,8 @@ def test_a_part_of_an_encoder_that_stays_in_its_file(part):
 
 
 def test_the_files_that_other_commands_write_about_models_and_data_are_private_too():
-    run("wisp export base.wisp --out base.safetensors")
-    run("wisp compress base.wisp --out small.wisp")
+    run("wisp convert base.wisp --out base.safetensors")
+    run("wisp convert base.wisp --f16 --out small.wisp")
     run(f"wisp new --recipe {public_recipe} --num-items 10 --out new.wisp")
     assert is_private("base.safetensors", "small.wisp", "new.wisp")
 
@@ -147,12 +147,12 @@ def test_a_malformed_text_or_one_of_an_unknown_class_is_left_out():
     # A refusal would reveal it. So would a refusal because no text is left.
     first = "".join(read("texts.txt").splitlines(keepends=True)[:40])
     write("odd.txt", f"ugly\tthe film\n{first}no tab\n")
-    odd = "wisp classify train --recipe tiny.json --epochs 1 --out c.wisp"
+    odd = "wisp train --recipe tiny.json --epochs 1 --out c.wisp"
     said = "2 texts left out, the first: odd.txt, line 42: 1 field;"
-    r = run(f"{odd} --data odd.txt --ledger odd.ledger --json", 0, said)
+    r = run(f"{odd} --labelled odd.txt --ledger odd.ledger --json", 0, said)
     assert r["records_dropped"] == 2 and "records_dropped" in r["not_private"] and r["steps"] == 2
     write("none.txt", "")
     write("words.txt", "dull\ngreat\n")
-    run(f"{odd} --data none.txt --vocabulary words.txt --ledger none.ledger")
+    run(f"{odd} --labelled none.txt --vocabulary words.txt --ledger none.ledger")
     assert entries("none.ledger") == 1, "a run on no texts was not charged like any other"
     run(f"{odd} --mode paper --data odd.txt", 3, "odd.txt, line 42: 1 field;")

@@ -93,18 +93,18 @@ def test_files_that_would_be_lost():
         2, "l.db: is an SQLite database, a log or a ledger, or may be one, and will not be replaced")
     for file in ("l.db", "link.db", "log.db"):
         run(f"wisp synth --out {file} --users 20", 2, "will not be replaced")
-    run("wisp export base.wisp --out ./base.wisp", 2, "--out and the model name the same file")
-    run("wisp compress base.wisp --out ./base.wisp", 2, "--out and the model name the same file")
-    run("wisp export base.wisp --out l.db", 2, "will not be replaced")
-    run("wisp convert base.wisp --item-keys o.wisp --out o.wisp", 2, "--out and --item-keys name the same file")
+    run("wisp convert base.wisp --f16 --out ./base.wisp", 2, "--out and the model name the same file")
+    run("wisp convert base.wisp --f16 --out l.db", 2, "will not be replaced")
+    run("wisp convert base.wisp --out base.safetensors")
+    run("wisp convert base.safetensors --item-keys o.wisp --out o.wisp", 2, "--out and --item-keys name the same file")
     run(f"wisp new --recipe {public_recipe} --data log.db --out log.db", 2, "--out and --data name the same file")
     write("texts.txt", "good\ta film\nbad\ta bore\n")
     edit(
         f"{ROOT}/models/recipes/sst2-dp-fp.json", "texts.json", r'"classes": \[[^]]*\]', r'"classes": ["good", "bad"]'
     )
-    run("wisp classify train --recipe texts.json --data texts.txt --out texts.txt --ledger t.db",
+    run("wisp train --recipe texts.json --labelled texts.txt --out texts.txt --ledger t.db",
         2, "--out and --data name the same file")
-    run("wisp classify train --recipe texts.json --data texts.txt --out l.db --ledger l.db",
+    run("wisp train --recipe texts.json --labelled texts.txt --out l.db --ledger l.db",
         2, "--out and --ledger name the same file")
     assert checksum("log.db", "l.db", "base.wisp") == before, "a refused command changed a file"
     for file in ("new.db", "p.wisp", "m.db", "t.db"):
@@ -115,18 +115,18 @@ def test_the_files_that_sqlite_keeps_beside_a_database():
     # The files that SQLite keeps beside a database, an unreadable file, a link to a future ledger, a ledger with a
     # temporary file's name.
     write("l.db-wal", "")
-    run("wisp export base.wisp --out l.db-wal", 2, "will not be replaced")
+    run("wisp convert base.wisp --f16 --out l.db-wal", 2, "will not be replaced")
     remove("l.db-wal")
     if os.getuid() != 0:
         os.chmod("l.db", 0)
-        run("wisp export base.wisp --out l.db", 2, "will not be replaced")
+        run("wisp convert base.wisp --f16 --out l.db", 2, "will not be replaced")
         os.chmod("l.db", 0o600)
     os.symlink("target.wisp", "dangling.db")
     run(f"{tune} --data log.db --epsilon 1 --out target.wisp --ledger dangling.db",
         2, "--out and --ledger name the same file")
     run(f"{tune} --data log.db --epsilon 1 --out p.wisp --ledger file:l.db", 3, "taken as they are, not as URIs")
     copy("l.db", "z.wisp.tmp-1")
-    run("wisp export base.wisp --out z.wisp")
+    run("wisp convert base.wisp --f16 --out z.wisp")
     assert exists("z.wisp.tmp-1"), "a ledger was taken for a temporary file"
     run(f"{tune} --data log.db --epsilon 1 --out p.wisp --ledger name.db --dataset bad\udcff", 2, "is not text")
     assert not exists("p.wisp") and not exists("name.db"), "a refused command left something behind"

@@ -319,4 +319,4 @@ def small_encoder(folder):
     remove(f"{folder}/tokenizer.json", f"{folder}/special_tokens_map.json")
 
 
-classify = "wisp classify train --recipe tiny.json --data train.txt --out texts.wisp --threads 1"
+classify = "wisp train --recipe tiny.json --labelled train.txt --out texts.wisp --threads 1"

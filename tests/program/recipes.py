@@ -57,12 +57,12 @@ def test_events(name, file, options):
 @pytest.mark.parametrize("name, options", ENCODERS)
 def test_an_encoder(name, options):
     edit(f"{recipes}/{name}.json", f"{name}.json", '"negative", "positive"', '"bad", "fair", "good"')
-    run(f"wisp classify train --recipe {name}.json --base encoder.wisp --other-data --data classes.tsv --out"
+    run(f"wisp train --recipe {name}.json --model encoder.wisp --other-data --labelled classes.tsv --out"
         f" {name}.wisp --ledger {name}.ledger {of_texts} {options}")
 
 
 def test_texts():
-    run(f"wisp classify train --recipe {recipes}/sst2-dp-fp.json --data texts.tsv --out texts.wisp --epochs 0.2"
+    run(f"wisp train --recipe {recipes}/sst2-dp-fp.json --labelled texts.tsv --out texts.wisp --epochs 0.2"
         f" --batch 40 --ledger texts.ledger {of_texts}")
     run(f"wisp train --recipe {recipes}/tinyshakespeare.json --data texts.tsv --record line --out bytes.wisp {few}"
         f" --batch 40 --num-records-public 400 {noise} --ledger bytes.ledger")

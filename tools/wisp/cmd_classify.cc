@@ -1,4 +1,4 @@
-// Implements `wisp classify evaluate` and `wisp classify predict`.
+// Implements `wisp classify` and `wisp evaluate --labelled`.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -36,16 +36,22 @@ Result<Opened> OpenClassifier(const std::string& path, const std::string& adapte
 
 }  // namespace
 
-Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const auto file_format, data::ParseLabelledFormat(a.format));
+Status EvaluateLabelled(const EvaluateArguments& a, OutputFormat format) {
+  if (!a.data.path.empty() || !a.texts.empty())
+    return InvalidArgument("--labelled and ", a.texts.empty() ? "--data" : "--texts", " are both given: choose one");
+  if (a.unit || a.session_gap != 0)
+    return InvalidArgument("--unit and --session-gap are of --data, and --labelled is given; its records are texts");
+  if (a.backend != "simd") return InvalidArgument("--backend is '", a.backend, "', allowed with --labelled is simd");
+  WISP_ASSIGN_OR_RETURN(const auto file_format, data::ParseLabelledFormat(a.data.format));
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model, a.adapter));
   const Architecture& architecture = opened.file.architecture();
   std::vector<std::string> classes = opened.file.classifier().class_names;
   for (uint32_t i = static_cast<uint32_t>(classes.size()); i < architecture.head.num_classes; ++i)
     classes.push_back(std::to_string(i));
-  WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format,
-                                                                                     .text_column = a.text_column,
-                                                                                     .label_column = a.label_column}));
+  WISP_ASSIGN_OR_RETURN(
+      const data::LabelledTexts texts,
+      data::ReadLabelled(a.labelled,
+                         {.format = file_format, .text_column = a.text_column, .label_column = a.label_column}));
   WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.ChooseMaxTokens(a.max_length, architecture));
   const auto tokenise = [&](std::string_view text, std::vector<int32_t>& tokens) {
     return opened.tokens.Append(text, max_length, tokens);
@@ -76,7 +82,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   return OkStatus();
 }
 
-Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
+Status Classify(const ClassifyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model, a.adapter));
   WISP_ASSIGN_OR_RETURN(const GivenTexts given, TextsGiven(a.texts, a.input));
   const Architecture& architecture = opened.file.architecture();

@@ -45,7 +45,7 @@ Status CheckDecoder(const std::string& path, const ModelFile& file) {
   const bool encodes = file.architecture().head.kind == HeadKind::kEmbedding;
   if (file.is_classifier() || encodes) {
     return InvalidData(path, ": is ", encodes ? "an encoder of texts" : "a classifier",
-                       ", and generate needs a decoder; wisp ", encodes ? "embed" : "classify predict", " reads it");
+                       ", and generate needs a decoder; wisp ", encodes ? "embed" : "classify", " reads it");
   }
   if (!file.tokenizer().empty() || !file.has_item_keys()) return OkStatus();
   return InvalidData(path, ": is a recommender, and generate needs a decoder; wisp recommend reads it");

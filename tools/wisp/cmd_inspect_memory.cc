@@ -251,7 +251,7 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
   return OkStatus();
 }
 
-// Returns the architecture that `wisp classify train` makes of an encoder or a classifier.
+// Returns the architecture that `wisp train --labelled` makes of an encoder or a classifier.
 Architecture TrainedBeside(const ModelFile& base, const RunSpec& recipe, const std::optional<AdapterSpec>& adapter) {
   Architecture a = base.architecture();
   if (!base.is_classifier()) a = WithClasses(a, static_cast<uint32_t>(recipe.classes.size()));
@@ -272,7 +272,7 @@ Result<Json> PlanClassifierInference(const ModelFile& file) {
               {"another_thread", two.total - one.total}};
 }
 
-// Applies --trains and --max-length as `wisp classify train` reads them.
+// Applies --trains and --max-length as `wisp train --labelled` reads them.
 Status OverrideClassifier(const InspectArguments& a, const ModelFile& file, TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, o));
   if (!a.max_length) return OkStatus();
@@ -331,7 +331,7 @@ Status CheckWithoutRecipe(const InspectArguments& a) {
     return OkStatus();
   return InvalidArgument(a.model,
                          ": is a classifier or an encoder, and these options are of its training, or of recommenders: "
-                         "give --recipe, the one of `wisp classify train`, and --records where it has no "
+                         "give --recipe, the one of `wisp train --labelled`, and --records where it has no "
                          "num_records_public");
 }
 

@@ -190,7 +190,7 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
 Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
   if (a.ledger.empty())
     return InvalidArgument(
-        "wisp privacy needs --ledger, or one of the commands check, epsilon, calibrate, decoding and perplexity; see "
+        "wisp privacy needs --ledger, or one of the commands check, epsilon, calibrate and decoding; see "
         "wisp privacy --help");
   // The anchor may be read-only.
   const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);

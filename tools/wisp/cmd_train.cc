@@ -120,6 +120,7 @@ class TrainCommand {
 }  // namespace
 
 Status Train(const TrainArguments& arguments, OutputFormat format) {
+  if (!arguments.labelled.empty()) return TrainLabelled(arguments, format);
   WISP_ASSIGN_OR_RETURN(RunSpec recipe, ReadGivenRecipe(arguments));
   WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
   // Outputs that cannot be written are found before anything is spent.

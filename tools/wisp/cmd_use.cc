@@ -168,8 +168,13 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
+  if (!a.labelled.empty()) return EvaluateLabelled(a, format);
+  if (!a.text_column.empty() || !a.label_column.empty())
+    return InvalidArgument(a.text_column.empty() ? "--label-column" : "--text-column",
+                           " is for labelled texts: give them with --labelled");
   if (!a.texts.empty()) return EvaluateTexts(a, format);
-  if (a.data.path.empty()) return InvalidArgument("--data is required, or --texts of a decoder");
+  if (a.data.path.empty())
+    return InvalidArgument("--data is required, or --texts of a decoder, or --labelled texts of a classifier");
   if (a.split != "test" && a.split != "validation")
     return InvalidArgument("--split is '", a.split, "', allowed are test and validation");
   if (a.backend != "simd" && a.backend != "int8") {

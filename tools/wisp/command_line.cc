@@ -26,7 +26,6 @@ class CommandLine final : public ProgramCommands {
     AddRecommend(app_, chosen_, recommend_);
     AddInspect();
     AddExchange(app_, chosen_, exchange_);
-    AddChanged();
     AddPrivacy();
     AddClassify(app_, chosen_, classify_);
     AddGenerate(app_, chosen_, generate_);
@@ -82,7 +81,8 @@ class CommandLine final : public ProgramCommands {
         "  wisp train --recipe models/recipes/ml-1m.json --data ml-1m.txt --out m.wisp\n"
         "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8\n"
         "  wisp train --model gpt2.wisp --texts notes.txt --method phantom --epsilon 8 --num-records-public 5000\n"
-        "      --lora 8 --out tuned.wisp --ledger notes.ledger");
+        "      --lora 8 --out tuned.wisp --ledger notes.ledger\n"
+        "  wisp train --recipe models/recipes/sst2-dp-fp.json --labelled train.tsv --out sst2.wisp --ledger l.db");
     c->add_option("--recipe", train_.recipe,
                   "Architecture and hyper-parameters, JSON; required unless a --model learns --texts");
     c->add_option("--out", train_.out, "Model file to write")->required();
@@ -101,7 +101,8 @@ class CommandLine final : public ProgramCommands {
     add("privacy.delta", "; without a recipe 1 / (2 --num-records-public), 0.001 at most");
     add("training.num_records_public");
     c->add_option("--method", train_.method,
-                  "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
+                  "ordinary, phantom, rgp, fest, adafest or adafest+; for labelled texts ordinary, phantom, rgp or "
+                  "dp-fp. In place of the recipe's");
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the noise variance in the weights");
     add("training.epochs");
     add("training.expected_batch", ". At most --num-records-public");
@@ -133,6 +134,7 @@ class CommandLine final : public ProgramCommands {
     AddDevice(c, train_.device);
     AddData(c, train_.data, false);
     AddTrainTexts(c, train_);
+    AddTrainLabelled(c, train_);
     chosen_.OnCall(c, Train, train_);
   }
 
@@ -140,6 +142,7 @@ class CommandLine final : public ProgramCommands {
     CLI::App* c = app_.add_subcommand("evaluate",
                                       "Measure HIT@10 and NDCG@10 of the lists that wisp recommend gives.\n"
                                       "With --texts: how well a decoder predicts them, by its perplexity.\n"
+                                      "With --labelled: how many texts a classifier classifies correctly.\n"
                                       "  wisp evaluate --model m.wisp --data ml-1m.txt --json\n"
                                       "  wisp evaluate --model tuned.wisp --texts dev.txt");
     c->add_option("--model", evaluate_.model, "Model file")->required();
@@ -154,6 +157,7 @@ class CommandLine final : public ProgramCommands {
             "Treat each session or day as a history of its own, and test each one that has at least two events, as\n"
             "held-out evaluation does; default: user");
     AddEvaluateTexts(c, evaluate_);
+    AddEvaluateLabelled(c, evaluate_);
     chosen_.OnCall(c, Evaluate, evaluate_);
   }
 
@@ -209,34 +213,6 @@ class CommandLine final : public ProgramCommands {
                 "or the recipe's num_records_public")
         ->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);
-  }
-
-  void AddChanged() {
-    CLI::App* m = app_.add_subcommand("merge",
-                                      "Merge a model and an adapter that was trained with it into one model.\n"
-                                      "  wisp merge base.wisp --adapter mine.wisp --out merged.wisp");
-    m->add_option("model,--model", merge_.model, "Model file with which the adapter was trained")->required();
-    m->add_option("--adapter", merge_.adapter, "Adapter file")->required();
-    m->add_option("--out", merge_.out, "Model file to write")->required();
-    chosen_.OnCall(m, Merge, merge_);
-    CLI::App* s = app_.add_subcommand(
-        "compress",
-        "Write a model in fewer bytes: its tables as float16, or its weights as 8-bit or 4-bit integers in blocks.\n"
-        "--panels keeps the size, but such a model opens without a copy of its weights (docs/small-models.md).\n"
-        "Everything else stays unchanged, also a guarantee.\n"
-        "  wisp compress m.wisp --out small.wisp\n"
-        "  wisp compress gpt2.wisp --int8 --out gpt2-int8.wisp");
-    s->add_option("model,--model", compress_.model, "Model file, of any kind but an adapter")->required();
-    s->add_option("--out", compress_.out, "Model file to write")->required();
-    s->add_option("--tables", compress_.tables, "Storage of the tables of items and positions: f16")
-        ->capture_default_str();
-    s->add_flag("--int8", compress_.int8, "Weights of layers and of items in blocks of 8-bit integers");
-    s->add_flag("--int4", compress_.int4,
-                "Weights of layers in blocks of 4-bit integers, those of items in blocks of 8-bit ones");
-    s->add_flag("--panels", compress_.panels,
-                "Weights of layers and of items unrounded, in the order of the products, so that a processor needs no "
-                "copy of them");
-    chosen_.OnCall(s, Compress, compress_);
   }
 
   void AddPrivacy() {
@@ -310,8 +286,6 @@ class CommandLine final : public ProgramCommands {
   InspectArguments inspect_;
   ExchangeArguments exchange_;
   GenerateArguments generate_;
-  MergeArguments merge_;
-  CompressArguments compress_;
   PrivacyArguments privacy_;
   ClassifyArguments classify_;
   DeploymentCommandArguments deployment_;

@@ -51,8 +51,10 @@ struct DeviceArguments {
 struct TrainArguments {
   GivenFields given;  // in place of the recipe's
   std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
-  std::string texts, tokenizer, trains;  // for a decoder that learns texts
-  std::optional<uint32_t> lora;          // for a decoder that learns texts
+  std::string texts, tokenizer;            // for a decoder that learns texts
+  std::string labelled, mode, vocabulary;  // for a classifier
+  std::string trains;                      // for a decoder or a classifier
+  std::optional<uint32_t> lora;            // for a decoder or a classifier
   AnchorArguments anchor;
   DeviceArguments device;
   DataArguments data;
@@ -67,7 +69,8 @@ struct TrainArguments {
 
 struct EvaluateArguments {
   std::string model, adapter, split = "test", backend = "simd";
-  std::string texts, record = "line";  // for a decoder, in place of data
+  std::string texts, record = "line";               // for a decoder, in place of data
+  std::string labelled, text_column, label_column;  // for a classifier, in place of data
   std::optional<uint32_t> max_length;
   DataArguments data;
   // Decides how events become records, each of which is tested by its own last event. Empty: user.
@@ -80,8 +83,7 @@ struct EvaluateArguments {
 // Arguments of `wisp recommend --private` and `wisp generate --private`.
 struct PrivateSampleArguments {
   bool on = false;
-  std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing",
-                                           allow_large_delta, uncharged_tuning;
+  std::string ledger, mode, base, dataset, support = "all", allow_large_delta, uncharged_tuning;
   std::optional<std::string> unit;
   std::optional<double> lambda, clip, epsilon_per_sample, epsilon, delta, budget;
   std::optional<uint64_t> planned_samples, num_records_public;
@@ -103,21 +105,18 @@ struct RecommendArguments {
   PrivateSampleArguments priv;
 };
 
-struct MergeArguments {
-  std::string model, adapter, out;
-};
-
 struct ConvertArguments {
-  std::string in, out, config, item_keys, item_names, dataset;  // dataset: empty if unknown
+  std::string in, out;
+  // For a wisp model. family: of Hugging Face; empty: the recommender's own names.
+  std::string adapter, family;
+  bool f16 = false, int8 = false, int4 = false, panels = false;
+  // For other models.
+  std::string config, item_keys, item_names, dataset;  // dataset: empty if unknown
   // For a folder of Hugging Face. max_length 0: all positions.
   std::string report, pooling = "folder";
   uint32_t max_length = 0;
   bool no_tokenizer = false;  // for a folder
   bool allow_seen = false;    // for a recommender: ModelFile::lists
-};
-
-struct ExportArguments {
-  std::string model, out, family;  // family: of Hugging Face; empty: the recommender's own names
 };
 
 struct EmbedArguments {
@@ -126,11 +125,6 @@ struct EmbedArguments {
   std::optional<uint32_t> max_length;
   uint32_t threads = 1;
   DeviceArguments device;
-};
-
-struct CompressArguments {
-  std::string model, out, tables = "f16";
-  bool int8 = false, int4 = false, panels = false;
 };
 
 struct InspectArguments {
@@ -162,27 +156,7 @@ struct PrivacyArguments {
   bool calibrate = false;
 };
 
-struct ClassifyTrainArguments {
-  GivenFields given;  // in place of the recipe's
-  std::string recipe, data, out, format = "auto", method, mode, trains, base, adapter, vocabulary, ledger, dataset,
-                                 checkpoint;
-  AnchorArguments anchor;
-  DeviceArguments device;
-  std::optional<double> budget;
-  std::optional<uint64_t> reproducible_noise_seed, checkpoint_every;
-  std::optional<uint32_t> planned_runs, lora, max_length;
-  std::vector<std::string> public_datasets;
-  bool other_data = false;
-  uint32_t threads = 0;
-};
-
-struct ClassifyEvaluateArguments {
-  std::string model, adapter, data, format = "auto", text_column, label_column;
-  std::optional<uint32_t> max_length;
-  uint32_t threads = 0;
-};
-
-struct ClassifyPredictArguments {
+struct ClassifyArguments {
   std::string model, adapter, input;
   std::vector<std::string> texts;
   std::optional<uint32_t> max_length;
@@ -267,10 +241,7 @@ Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status GenerateCommand(const GenerateArguments& arguments, OutputFormat format);
-Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Embed(const EmbedArguments& arguments, OutputFormat format);
-Status Merge(const MergeArguments& arguments, OutputFormat format);
-Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // serves --memory of `wisp inspect`
 // Parses --backend: simd, int8 or xnnpack.
@@ -280,9 +251,9 @@ Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCheck(const PrivacyArguments& arguments, OutputFormat format);
-Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format);
-Status ClassifyEvaluate(const ClassifyEvaluateArguments& arguments, OutputFormat format);
-Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat format);
+Status TrainLabelled(const TrainArguments& arguments, OutputFormat format);        // serves --labelled of `wisp train`
+Status EvaluateLabelled(const EvaluateArguments& arguments, OutputFormat format);  // and of `wisp evaluate`
+Status Classify(const ClassifyArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
 Status Report(const ReportArguments& arguments, OutputFormat format);

@@ -85,9 +85,15 @@ std::string GivenFields::Text(std::string_view path) const {
   return "";
 }
 
-Status GivenFields::Apply(RunSpec& spec) const {
-  for (const auto& [field, text] : values_) {
-    if (!text.empty() && !Set(*field, text, spec))
+Status GivenFields::Apply(RunSpec& spec, RunKind kind) const {
+  for (const auto& [given, text] : values_) {
+    if (text.empty()) continue;
+    const Field* const field = FindField(given->path, kind);
+    if (field == nullptr)
+      return InvalidArgument("--", given->option,
+                             kind == RunKind::kClasses ? " is not for labelled texts, which --labelled gives"
+                                                       : " is for labelled texts: give them with --labelled");
+    if (!Set(*field, text, spec))
       return InvalidArgument("--", field->option, " is ", text, ", allowed is ", Allowed(*field));
   }
   if (Has("training.epochs")) spec.training.num_steps = 0;

@@ -36,8 +36,8 @@ class GivenFields {
 
   // Sets the fields, and clears what they replace: a target replaces a noise multiplier and the reverse, epochs replace
   // steps, and a new delta is without the recipe's permission for its own. Fields of texts need spec.text.
-  // kInvalidArgument names the option, the value and what is allowed.
-  Status Apply(RunSpec& spec) const;
+  // kInvalidArgument names an option that runs of this kind lack, or the option, the value and what is allowed.
+  Status Apply(RunSpec& spec, RunKind kind) const;
 
  private:
   std::vector<std::pair<const Field*, std::string>> values_;

@@ -108,15 +108,8 @@ inline void AddData(CLI::App* app, DataArguments& data, bool required) {
   app->add_option("--time-column", data.time_column, "Name of the column of times");
 }
 
-struct ClassifyArguments {
-  ClassifyTrainArguments train;
-  ClassifyEvaluateArguments evaluate;
-  ClassifyPredictArguments predict;
-};
-
 struct ExchangeArguments {
   ConvertArguments convert;
-  ExportArguments export_;
   EmbedArguments embed;
 };
 
@@ -132,10 +125,14 @@ struct DeploymentCommandArguments {
 // Each function adds its command with all options to `app`; parsing fills `arguments`.
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
-// Adds convert, export and embed.
+// Adds convert and embed.
 void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
-// Adds plan, personalise, report, rebase, catalogue and log.
+// Adds plan, personalise, report, catalogue and log.
 void AddDeployment(CLI::App& app, Chosen& chosen, DeploymentCommandArguments& arguments);
+
+// Defined in options_classify.cc. They add the options for labelled texts to an existing command.
+void AddTrainLabelled(CLI::App* train, TrainArguments& arguments);
+void AddEvaluateLabelled(CLI::App* evaluate, EvaluateArguments& arguments);
 
 // Defined in options_text.cc. The first two add the options for texts to an existing command.
 void AddTrainTexts(CLI::App* train, TrainArguments& arguments);

@@ -36,8 +36,6 @@ CLI::Option* AddPrivateSamples(CLI::App* c, PrivateSampleArguments& p, const cha
   add("--support", p.support,
       "Items or tokens to sample from: all, or base:K, the public base's K best; model:K is refused")
       ->capture_default_str();
-  add("--select", p.select, "sample; best is refused")->capture_default_str();
-  add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
   AddOptional(c, "--unit", p.unit,
               "Privacy unit of a ledger that this command makes: user, session, day or interaction. Default: "
               "interaction if the model reads texts, else user. The statement says if nobody chose it")

@@ -51,7 +51,9 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   AddField(c, a.given, "text.max_length", RunKind::kTexts);
   c->add_option("--tokenizer", a.tokenizer,
                 "For fresh weights: a tokenizer.json, a folder with one, or bytes (every byte is a token); public");
-  c->add_option("--trains", a.trains, "For a decoder: all, or blocks (all but the tables of tokens and positions)");
+  c->add_option("--trains", a.trains,
+                "Part that trains. For a decoder: all, or blocks (all but the tables of tokens and positions); for a\n"
+                "classifier also head");
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank with --model, in a file of its own; in place of the recipe's rank")
       ->check(Within(1, 8192));
@@ -90,7 +92,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       ->needs(prompts)
       ->check(Within(size_t{1}, TextBatch::kMostPlaces))
       ->capture_default_str();
-  c->add_option("--max-tokens,--max-new-tokens", a.max_new_tokens, "Most tokens to generate")
+  c->add_option("--max-tokens", a.max_new_tokens, "Most tokens to generate")
       ->check(Within(1u, 1u << 20))
       ->capture_default_str();
   c->add_option("--temperature", a.temperature, "Scores are divided by it; 0: always the most likely token")

@@ -217,7 +217,7 @@ std::string ShellWord(const std::string& text) {
 
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter) {
   return adapter + " is an adapter, used beside its base: wisp " + use + " --model " + ShellWord(base) + " --adapter " +
-         ShellWord(adapter) + "; wisp merge makes one model of both";
+         ShellWord(adapter) + "; wisp convert --adapter makes one model of both";
 }
 
 }  // namespace wisp::tools

@@ -145,7 +145,7 @@ Status PrivateSamples::WarnOfOtherPlan(const SamplingSetup& setup) const {
        ", of " + "which " + std::to_string(left) + (left == 1 ? " is" : " are") +
        " left; samples of now cost something else, so they count beside it, as chosen after looking. To sample what is "
        "left give what was given then (--planned-samples " +
-       planned_samples + " with the same --epsilon, or the same --max-new-tokens)");
+       planned_samples + " with the same --epsilon, or the same --max-tokens)");
   return OkStatus();
 }
 
@@ -261,13 +261,6 @@ Status PrivateSamples::Read(const Session& session, PrivateSampleOptions& o) {
   o.other_data = p_.other_data;
   WISP_RETURN_IF_ERROR(privacy::CheckTuning("--uncharged-tuning", p_.uncharged_tuning));
   o.run = privacy::WithTuning(o.run, p_.uncharged_tuning);
-  WISP_ASSIGN_OR_RETURN(o.selection, Choice<Selection>("--select", p_.select,
-                                                       {{"sample", Selection::kSample}, {"best", Selection::kArgMax}}));
-  WISP_ASSIGN_OR_RETURN(o.after_mixing, Choice<AfterMixing>("--after-mixing", p_.after_mixing,
-                                                            {{"nothing", AfterMixing::kNothing},
-                                                             {"top-k", AfterMixing::kTopK},
-                                                             {"top-p", AfterMixing::kNucleus},
-                                                             {"temperature", AfterMixing::kTemperature}}));
   WISP_ASSIGN_OR_RETURN(o.goal, Goal());
   if (!p_.base.empty()) {
     WISP_ASSIGN_OR_RETURN(base_, Session::Open(p_.base, Backend::kSimd, Verify::kFull));

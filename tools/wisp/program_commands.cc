@@ -111,10 +111,8 @@ int RunProgram(std::unique_ptr<ProgramCommands> (*make)(), int argc, char** argv
     name = commands->app().get_name();
     return commands->Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr,
-                 "%s: there is not enough memory; wisp inspect MODEL --memory tells what a model takes, and fewer "
-                 "--threads take less\n",
-                 name.c_str());
+    std::fprintf(stderr, "%s: there is not enough memory; %sfewer --threads take less\n", name.c_str(),
+                 name == "wisp" ? "wisp inspect MODEL --memory tells what a model takes, and " : "");
     return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name.c_str(), Printable(error.what()).c_str());

@@ -81,6 +81,8 @@ Status CheckReplaces(FileKind kind, const NamedFile& output) {
                          ": it will not be replaced; name another file");
 }
 
+bool IsOfKind(FileKind kind, const std::string& path) { return GetKind(kind).begins(ReadBeginning(path)); }
+
 Status CheckReplacesNothing(const NamedFile& output) {
   if (ReadBeginning(output.path).empty()) return OkStatus();
   return InvalidArgument(output.name, " is ", output.path,

@@ -6,6 +6,7 @@
 #define WISP_TOOLS_WISP_REPLACED_H_
 
 #include <initializer_list>
+#include <string>
 
 #include "runtime/core/file.h"
 #include "runtime/core/status.h"
@@ -25,6 +26,9 @@ enum class FileKind {
 // Checks that the path is empty, or has no file, an empty file or a file of this kind, by its first bytes.
 // kInvalidArgument names the option and the path.
 Status CheckReplaces(FileKind kind, const NamedFile& output);
+
+// Returns true if a file is at the path, and its first bytes are those of this kind.
+bool IsOfKind(FileKind kind, const std::string& path);
 
 // Checks that the path is empty, or has no file or an empty one. For a file whose kind does not tell who wrote it.
 Status CheckReplacesNothing(const NamedFile& output);

@@ -28,7 +28,7 @@ void OverrideText(const TrainArguments& a, RunSpec& r) {
 }
 
 Status Override(const TrainArguments& a, RunSpec& r) {
-  WISP_RETURN_IF_ERROR(a.given.Apply(r));
+  WISP_RETURN_IF_ERROR(a.given.Apply(r, r.text ? RunKind::kTexts : RunKind::kEvents));
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
   if (r.text) OverrideText(a, r);
@@ -77,8 +77,7 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
     return OkStatus();
   }
   if (method == "dp-fp")
-    return InvalidArgument("--method is 'dp-fp', which is for a head of classes (wisp classify train); allowed are ",
-                           kAllowedMethods);
+    return InvalidArgument("--method is 'dp-fp', which is for classifiers (--labelled); allowed are ", kAllowedMethods);
   return InvalidArgument("--method is '", method, "', allowed are ", kAllowedMethods);
 }
 
@@ -123,7 +122,11 @@ Status CheckTextOptions(const TrainArguments& a, const RunSpec& recipe, const Ru
 Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   RunSpec given = recipe;
   if (!given.text) given.text.emplace();  // of events, options of texts are refused below
-  WISP_RETURN_IF_ERROR(a.given.Apply(given));
+  for (const auto& [option, is_given] :
+       {std::pair{"--mode", !a.mode.empty()}, std::pair{"--vocabulary", !a.vocabulary.empty()}}) {
+    if (is_given) return InvalidArgument(option, " is for labelled texts: give them with --labelled");
+  }
+  WISP_RETURN_IF_ERROR(a.given.Apply(given, RunKind::kTexts));
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, given.training));
   const Method method = given.training.method;
   WISP_RETURN_IF_ERROR(CheckTextOptions(a, recipe, given));

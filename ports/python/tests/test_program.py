@@ -94,7 +94,7 @@ def test_trains_a_classifier(tmp_path, encoder):
         "training": {"method": "ordinary", "epochs": 2, "expected_batch": 20, "optimizer": {"kind": "adamw"}},
         "data": {"classes": ["bad", "good"], "text_column": "sentence", "label_column": "label"},
     }
-    wisp.train_classifier(recipe, data, tmp_path / "c.wisp", base=encoder, trains="head")
+    wisp.train_classifier(recipe, data, tmp_path / "c.wisp", model=encoder, trains="head")
     with wisp.TextModel.open(tmp_path / "c.wisp") as model:
         assert model.info.num_classes == 2
 

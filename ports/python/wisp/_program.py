@@ -52,7 +52,7 @@ def run_program(*words: object, json_result: bool = True, progress: Lines = None
 
         wisp.run_program("privacy", "epsilon", sigma=1, q=0.01, steps=1000, delta=1e-5)["stated"]
 
-    options: those of the command (`wisp COMMAND --help`), with `_` for `-`. True gives a switch, a list a repeated
+    options: those of the command (`wisp COMMAND --help-all`), with `_` for `-`. True gives a switch, a list a repeated
     option; None and False leave it out. A name that Python reserves gets an underscore behind it: `for_`.
     progress: True prints the program's lines on standard error; a function receives each line, and its False stops the
     run. Without it warnings go to the log "wisp".
@@ -73,7 +73,7 @@ def convert(source: Path, output: Path, *, progress: Lines = None, **options: ob
     """Makes a model file from a folder of Hugging Face, or from a PyTorch state_dict in a safetensors file.
 
     dataset: a label of what the model learned from, for its provenance. max_length: tokens of a text that it reads.
-    report: a JSON file to write, with the fate of each tensor. Others: `wisp convert --help`, docs/convert.md.
+    report: a JSON file to write, with the fate of each tensor. Others: `wisp convert --help-all`, docs/convert.md.
 
     Returns the model's class, family, number of tokens, parameters and tensors, and notes.
     """
@@ -81,8 +81,8 @@ def convert(source: Path, output: Path, *, progress: Lines = None, **options: ob
 
 
 def export(model: Path, output: Path, *, progress: Lines = None, **options: object) -> dict[str, Any]:
-    """Exports a model: a safetensors file, or with `family` a folder of Hugging Face (`wisp export --help`)."""
-    return _made(("export",), {"model": model, "out": output}, options, progress)
+    """Exports a model: a safetensors file, or with `family` a folder of Hugging Face (`wisp convert --help`)."""
+    return _made(("convert",), {"in": model, "out": output}, options, progress)
 
 
 def compress(
@@ -94,8 +94,7 @@ def compress(
     """
     if weights not in ("f16", "int8", "int4", "panels"):
         raise InvalidArgument(f"weights is {weights!r}; allowed are 'f16', 'int8', 'int4' and 'panels'")
-    chosen: dict[str, object] = {"tables": "f16"} if weights == "f16" else {weights: True}
-    return _made(("compress",), {"model": model, "out": output, **chosen}, {}, progress)
+    return _made(("convert",), {"in": model, "out": output, weights: True}, {}, progress)
 
 
 def _plain(value: Any) -> Any:
@@ -134,7 +133,7 @@ def train(
     """Trains a recommender or a decoder by a recipe, from scratch or from `model`.
 
     data: a log of events, or texts if the recipe is for texts. With recipe None the decoder `model` learns the texts of
-    `data`. A private method needs `ledger`. Others: `wisp train --help`, docs/program.md.
+    `data`. A private method needs `ledger`. Others: `wisp train --help-all`, docs/program.md.
 
     `not_private` in the result names the figures that are local only.
     """
@@ -146,12 +145,12 @@ def train(
 def train_classifier(
     recipe: Recipe, data: Path, output: Path, *, progress: Lines = None, **options: object
 ) -> dict[str, Any]:
-    """Trains a classifier of labelled texts, from scratch or from an encoder `base`; docs/texts.md.
+    """Trains a classifier of labelled texts, from scratch or from an encoder `model`; docs/texts.md.
 
-    `lora`, `trains`, `method`, `ledger`, `epsilon` and others: `wisp classify train --help`.
+    `lora`, `trains`, `method`, `ledger`, `epsilon` and others: `wisp train --help-all`.
     """
     with _recipe_file(recipe) as path:
-        return _made(("classify", "train"), {"recipe": path, "data": data, "out": output}, options, progress)
+        return _made(("train",), {"recipe": path, "labelled": data, "out": output}, options, progress)
 
 
 def main() -> NoReturn:

@@ -344,7 +344,7 @@ TEST_F(PlannedRunTest, FilesOfAnotherDeployment_AreRefused) {
   base.base_path = folder_ / "other.wisp";
   const Status status = refused(base);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("wisp rebase"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("wisp catalogue rebase"), std::string::npos) << status.message();
   EXPECT_FALSE(BeganWith(*ModelFile::Open(files_.candidate), *ModelFile::Open(folder_ / "other.wisp")));
   EXPECT_TRUE(BeganWith(*ModelFile::Open(files_.candidate), *ModelFile::Open(base_path_)));
   const std::string theirs = folder_ / "theirs.wisp";

@@ -17,7 +17,7 @@ using test::NamedTensor;
 using test::ReadTensors;
 using test::TemporaryFolder;
 
-// Writes what `wisp export --family` would.
+// Writes what `wisp convert --family` would.
 Status Export(const std::string& model_path, const hf::Family& family, const std::string& folder) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(model_path, Verify::kFull, Accept::kAny));
   const std::vector<std::string> names =

@@ -39,6 +39,7 @@ Status WriteTo(FileReplacement& out, const std::string& text) { return out.Write
 
 Status LogImport(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(privacy::PrivacyUnit::kUser, 0, a.times_per_second));
+  WISP_RETURN_IF_ERROR(CheckIsLog(a.path));
   WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadGivenEvents(a.data, units));
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
   WISP_RETURN_IF_ERROR(log.AppendAll(events));

@@ -1,4 +1,4 @@
-// Implements `wisp rebase` and `wisp catalogue`.
+// Implements `wisp catalogue`.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

@@ -5,6 +5,7 @@
 
 #include "runtime/core/reason.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 
@@ -50,10 +51,17 @@ std::string DatesIn(const data::LogCount& count, uint32_t times_per_second) {
          std::to_string(times_per_second) + " to the second (--times-per-second)\n";
 }
 
+Status CheckIsLog(const std::string& path, const char* what) {
+  if (CheckReplaces(FileKind::kLog, {"", path}).ok()) return OkStatus();
+  return InvalidData(path, ": ", what, " is no SQLite file, which is needed; `wisp log import LOG --data FILE` ",
+                     "adds the events of a text file to one");
+}
+
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return IoError(path, ": ", log.what, " cannot be opened: ", Reason(errno), log.advice);
   std::fclose(file);
+  WISP_RETURN_IF_ERROR(CheckIsLog(path, log.what));
   return data::EventLog::OpenExisting(path);
 }
 

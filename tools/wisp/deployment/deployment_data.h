@@ -39,6 +39,8 @@ struct LogToRead {
   const char* what = "the log";
   const char* advice = "; give the SQLite file that the app writes its events to, by its whole path if need be";
 };
+// Refuses a file that has content and is no SQLite file, before SQLite says that it is "not a database".
+Status CheckIsLog(const std::string& path, const char* what = "the log");
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log = {});
 // Returns true if evaluations are counted. Local ones are not: there is one in each training session.
 bool CountsEvaluations(const DeploymentSettings& settings);

@@ -125,12 +125,13 @@ void AddReport(CLI::App& app, Chosen& chosen, ReportArguments& a) {
   chosen.OnCall(c, Report, a);
 }
 
-void AddRebase(CLI::App& app, Chosen& chosen, RebaseArguments& a) {
-  CLI::App* c = app.add_subcommand("rebase",
-                                   "Move what was learned to a new base. The new base itself is served until an "
-                                   "evaluation finds the moved model better.\n"
-                                   "  wisp rebase --from base-v1.wisp --to base-v2.wisp --out mine.wisp\n"
-                                   "  wisp rebase --from base-v1.wisp --adapter a.wisp --to base-v2.wisp --out b.wisp");
+void AddRebase(CLI::App* catalogue, Chosen& chosen, RebaseArguments& a) {
+  CLI::App* c = catalogue->add_subcommand(
+      "rebase",
+      "Move what was learned to a new base. The new base itself is served until an "
+      "evaluation finds the moved model better.\n"
+      "  wisp catalogue rebase --from base.wisp --to base-2.wisp --out mine.wisp\n"
+      "  wisp catalogue rebase --from base.wisp --adapter a.wisp --to base-2.wisp --out b.wisp");
   c->add_option("--from", a.from, "The previous base")->required();
   c->add_option("--to", a.to, "The new base, which --model of wisp personalise names from now on")->required();
   c->add_option("--out", a.out, "The served model, --out of wisp personalise")->required();
@@ -139,10 +140,10 @@ void AddRebase(CLI::App& app, Chosen& chosen, RebaseArguments& a) {
   chosen.OnCall(c, RebaseCommand, a);
 }
 
-void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
+void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a, RebaseArguments& rebase) {
   CLI::App* catalogue =
       app.add_subcommand("catalogue",
-                         "Change the items of a base. After adding some, move personalised models with wisp rebase.\n"
+                         "Change the items of a base. After adding some, move personalised models with rebase.\n"
                          "  wisp catalogue add --model base.wisp --items new.tsv --out base-2.wisp\n"
                          "  wisp catalogue retire --model base.wisp --items gone.txt --out base-2.wisp\n"
                          "  wisp catalogue list --model base.wisp");
@@ -172,6 +173,7 @@ void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
   CLI::App* list = catalogue->add_subcommand("list", "List the keys and names of its items, and which are retired.");
   list->add_option("--model", a.model, "Model file")->required();
   chosen.OnCall(list, CatalogueList, a);
+  AddRebase(catalogue, chosen, rebase);
 }
 
 CLI::App* AddLogCommand(CLI::App* log, const char* name, const char* help, LogArguments& a) {
@@ -238,8 +240,7 @@ void AddDeployment(CLI::App& app, Chosen& chosen, DeploymentCommandArguments& ar
   AddPlan(app, chosen, arguments.plan);
   AddPersonalise(app, chosen, arguments.personalise);
   AddReport(app, chosen, arguments.report);
-  AddRebase(app, chosen, arguments.rebase);
-  AddCatalogue(app, chosen, arguments.catalogue);
+  AddCatalogue(app, chosen, arguments.catalogue, arguments.rebase);
   AddLog(app, chosen, arguments.log);
 }
 

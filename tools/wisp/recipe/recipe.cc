@@ -113,7 +113,7 @@ Status CheckTuning(const std::string& declared) {
 Result<RunSpec> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
   if (DescribesClassifier(json))
-    return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp-lab audit step");
+    return InvalidData(path, ": it is the recipe of a classifier, for wisp train --labelled and wisp-lab audit step");
   return ParseRecipe(path + ":", json);
 }
 
@@ -167,7 +167,8 @@ Result<RunSpec> ReadClassifyRecipe(const std::string& path) {
   if (json.is_object() && !DescribesClassifier(json)) {
     return InvalidData(
         path,
-        ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
+        ": it is the recipe of a recommender, for wisp train --data or --texts; one of a classifier names its classes "
+        "(data.classes)");
   }
   WISP_ASSIGN_OR_RETURN(RunSpec recipe, Parse(path + ":", json, RunKind::kClasses));
   if (recipe.classes.size() < 2)

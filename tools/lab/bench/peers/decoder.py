@@ -88,7 +88,7 @@ def files(wisp, folder, source, packing, kind):
         wisp.call("convert", source, "--out", ours)
     if packing:
         packed = os.path.join(folder, f"{kind}.wisp")
-        wisp.call("compress", ours, packing, "--out", packed)
+        wisp.call("convert", ours, packing, "--out", packed)
         ours = packed
     to_gguf.write(pathlib.Path(source), pathlib.Path(theirs), kind)
     return ours, theirs

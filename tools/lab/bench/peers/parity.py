@@ -87,7 +87,7 @@ def report(figures, d):
 def check_export(a, folder):
     """MODEL in PyTorch. A model without keys gets numbers as keys, for `wisp recommend` to name items by."""
     tensors, model = os.path.join(folder, "exported.safetensors"), a.model
-    call(a.wisp, "export", a.model, "--out", tensors)
+    call(a.wisp, "convert", a.model, "--out", tensors)
     module, metadata = peer.load(tensors)
     keys = json.loads(metadata.get("wisp.item_keys", "null"))
     if keys is None:
@@ -139,7 +139,7 @@ def check_convert(a, folder, architecture, differences):
     module = random_module(architecture)
     peer.save(module, tensors, {"wisp.item_keys": json.dumps(keys)})
     call(a.wisp, "convert", tensors, "--out", model)
-    call(a.wisp, "export", model, "--out", back)
+    call(a.wisp, "convert", model, "--out", back)
     returned = peer.load(back)[0]
     same = returned.architecture == architecture and all(
         torch.equal(t.view(torch.int32),

@@ -1,7 +1,7 @@
 """The recommender of runtime/layers/recommender.h as a torch.nn.Module, with the same switches, to and from
 safetensors.
 
-    model, metadata = load("m.safetensors")  # written by `wisp export`, or by save
+    model, metadata = load("m.safetensors")  # written by `wisp convert`, or by save
     scores = model(torch.tensor([[12, 7, 31]]))      # [B, M]: of every item, after the last one
     loss = model.loss(inputs, targets)               # both [B, T], -1: padding on the left, no target here
     save(model, "m.safetensors")                     # for `wisp convert`

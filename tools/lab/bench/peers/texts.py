@@ -88,8 +88,8 @@ class WispTexts:
 
     def seconds(self, steps):
         begin = time.perf_counter()
-        self.wisp.call("classify", "train", "--recipe", self.file(f"{steps}.json"),
-                       "--base", self.file("encoder.wisp"), "--data", self.file("texts.tsv"), "--out",
+        self.wisp.call("train", "--recipe", self.file(f"{steps}.json"),
+                       "--model", self.file("encoder.wisp"), "--labelled", self.file("texts.tsv"), "--out",
                        self.file("out.wisp"), "--max-length", 64, "--threads", self.threads)
         return time.perf_counter() - begin
 

@@ -66,7 +66,7 @@ class Model:
 
     def __init__(self, wisp, path, folder):
         self.wisp, self.path, tensors = wisp, path, os.path.join(folder, os.path.basename(path) + ".safetensors")
-        wisp.call("export", path, "--out", tensors)
+        wisp.call("convert", path, "--out", tensors)
         self.tensors = tensors
         self.module, metadata = peer.load(tensors)
         self.created_by = metadata.get("wisp.created_by", "wisp")

@@ -1,7 +1,6 @@
-// The provenance of weights from outside: where they came from, and that nothing vouches for them. The commands that
-// convert files and folders share it.
-#ifndef WISP_TOOLS_WISP_IMPORTED_H_
-#define WISP_TOOLS_WISP_IMPORTED_H_
+// The parts of `wisp convert` (cmd_convert.cc), one for each kind of work, and what they share.
+#ifndef WISP_TOOLS_WISP_CONVERT_H_
+#define WISP_TOOLS_WISP_CONVERT_H_
 
 #include <string>
 #include <vector>
@@ -13,6 +12,14 @@
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
+
+// Each checks its output before it begins to work. The first two read other programs' models, the others a wisp model.
+Status ImportTensors(const ConvertArguments& arguments, OutputFormat format);  // a safetensors file of a recommender
+Status ImportFolder(const ConvertArguments& arguments, OutputFormat format);   // a folder of Hugging Face
+Status ExportTensors(const ConvertArguments& arguments, OutputFormat format);
+Status ExportFolder(const ConvertArguments& arguments, OutputFormat format);  // with --family
+Status Merge(const ConvertArguments& arguments, OutputFormat format);
+Status Compress(const ConvertArguments& arguments, OutputFormat format);
 
 inline std::string GetDataset(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
 
@@ -33,10 +40,6 @@ Status ReadSasrec(const ConvertArguments& arguments, const convert::SafeTensorsF
 // padding.
 std::vector<std::string> NumbersFromOne(uint32_t count);
 
-// `wisp convert` of a Hugging Face folder, and `wisp export` to one (cmd_convert_folder.cc, cmd_export_folder.cc).
-Status ConvertFolder(const ConvertArguments& arguments, OutputFormat format);
-Status ExportFolder(const ExportArguments& arguments, OutputFormat format);
-
 }  // namespace wisp::tools
 
-#endif  // WISP_TOOLS_WISP_IMPORTED_H_
+#endif  // WISP_TOOLS_WISP_CONVERT_H_

@@ -1,4 +1,4 @@
-// Implements `wisp classify train`.
+// Implements `wisp train --labelled`: trains a classifier of texts.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -47,7 +47,7 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
                      "then the text; in files with a header --label-column and --text-column say which is which");
 }
 
-Status OverrideMethodAndMode(const ClassifyTrainArguments& a, RunSpec& r) {
+Status OverrideMethodAndMode(const TrainArguments& a, RunSpec& r) {
   TrainingOptions& o = r.training;
   if (!a.method.empty()) {
     const auto& words = FindField("training.method", RunKind::kClasses)->words;
@@ -72,11 +72,12 @@ Status OverrideMethodAndMode(const ClassifyTrainArguments& a, RunSpec& r) {
   return OkStatus();
 }
 
-Status Override(const ClassifyTrainArguments& a, RunSpec& r) {
+Status Override(const TrainArguments& a, RunSpec& r) {
   WISP_RETURN_IF_ERROR(OverrideMethodAndMode(a, r));
   WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
   const PrivacyGoal of_recipe = r.goal;
-  WISP_RETURN_IF_ERROR(a.given.Apply(r));
+  WISP_RETURN_IF_ERROR(a.given.Apply(r, RunKind::kClasses));
+  if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
   // Mode paper calibrates nothing: the noise is that of a representation.
   if (a.given.Has("privacy.noise_multiplier") && r.training.dp_fp.mode == DpFpMode::kPaper) {
     r.training.dp_fp.noise_multiplier = *r.goal.noise_multiplier;
@@ -89,11 +90,13 @@ Status Override(const ClassifyTrainArguments& a, RunSpec& r) {
 }
 
 // One training command from start to end.
-class ClassifyTrainCommand {
+class TrainLabelledCommand {
  public:
-  ClassifyTrainCommand(const ClassifyTrainArguments& arguments, OutputFormat format) : a_(arguments), format_(format) {}
+  TrainLabelledCommand(const TrainArguments& arguments, OutputFormat format) : a_(arguments), format_(format) {}
 
   Status Run() {
+    WISP_RETURN_IF_ERROR(CheckKindOfData());
+    WISP_RETURN_IF_ERROR(TakeMaxLength());
     WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.training) ? CheckPaper() : CheckOrdinary());
@@ -103,18 +106,18 @@ class ClassifyTrainCommand {
     recipe_.training.device = device_.device;
     // Outputs are checked before anything is spent. A base may be replaced by the model that is fine-tuned from it.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
-    WISP_RETURN_IF_ERROR(CheckApart({"--ledger", a_.ledger}, {"--data", a_.data}));
+    WISP_RETURN_IF_ERROR(CheckApart({"--ledger", a_.ledger}, {"--labelled", a_.labelled}));
     for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
       WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe},
-                                                {"--data", a_.data},
+                                                {"--labelled", a_.labelled},
                                                 {"--vocabulary", a_.vocabulary},
                                                 {"--ledger", a_.ledger},
                                                 {"--anchor", a_.anchor.file}}));
     }
     WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kModel, {"--out", a_.out}));
     WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint},
-                                     {{"--out", a_.out}, {"--base", a_.base}, {"--adapter", a_.adapter}}));
-    dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
+                                     {{"--out", a_.out}, {"--model", a_.model}, {"--adapter", a_.adapter}}));
+    dataset_ = a_.dataset.empty() ? FileName(a_.labelled) : a_.dataset;
     WISP_RETURN_IF_ERROR(OpenBase());
     WISP_RETURN_IF_ERROR(CheckMaxLength());
     WISP_RETURN_IF_ERROR(CheckAdapter());
@@ -126,14 +129,14 @@ class ClassifyTrainCommand {
     job.records = records_;
     job.architecture = architecture_;
     job.start_weights = start_weights_;
-    job.training.cut_to = a_.max_length.value_or(0);
+    job.training.cut_to = max_length_.value_or(0);
     job.training.classes_hash = HashClasses(recipe_.classes);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
     job.planned_runs = a_.planned_runs.value_or(1);
     WarnIfAllWarmup(job);
-    Progress progress("classify train");
+    Progress progress("train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
                                     is_private() ? job.training.privacy.steps_per_charge : 50)));
@@ -167,6 +170,40 @@ class ClassifyTrainCommand {
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
   const std::string& Dataset() const { return dataset_; }
 
+  // Refuses options that only events or texts without labels have.
+  Status CheckKindOfData() const {
+    if (!a_.data.path.empty() || !a_.texts.empty())
+      return InvalidArgument("--labelled and ", a_.texts.empty() ? "--data" : "--texts",
+                             " are both given, and either is what the run learns: choose one");
+    if (a_.recipe.empty())
+      return InvalidArgument("--recipe is required: that of a classifier names its classes (data.classes)");
+    const std::pair<const char*, bool> others[] = {{"--tokenizer", !a_.tokenizer.empty()},
+                                                   {"--item-names", !a_.item_names.empty()},
+                                                   {"--re-attention", a_.re_attention},
+                                                   {"--privacy-json", !a_.privacy_json.empty()},
+                                                   {"--table", a_.data.table != DataArguments().table},
+                                                   {"--user-column", !a_.data.user_column.empty()},
+                                                   {"--item-column", !a_.data.item_column.empty()},
+                                                   {"--time-column", !a_.data.time_column.empty()}};
+    for (const auto& [option, given] : others) {
+      if (given) return InvalidArgument(option, " is not for labelled texts, which --labelled gives");
+    }
+    return OkStatus();
+  }
+
+  // The field of this name is of texts without labels; its option serves both.
+  Status TakeMaxLength() {
+    const std::string text = a_.given.Text("text.max_length");
+    if (text.empty()) return OkStatus();
+    RunSpec read{.text = TextSpec()};
+    GivenFields only;
+    only.Give(*FindField("text.max_length", RunKind::kTexts), text);
+    WISP_RETURN_IF_ERROR(only.Apply(read, RunKind::kTexts));
+    max_length_ = read.text->max_length;
+    a_.given.Give(*FindField("text.max_length", RunKind::kTexts), "");
+    return OkStatus();
+  }
+
   Status CheckOrdinary() const {
     const char* asked = !a_.ledger.empty()                ? "--ledger"
                         : a_.budget                       ? "--budget"
@@ -194,13 +231,13 @@ class ClassifyTrainCommand {
   }
 
   Status ReadData() {
-    WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
+    WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.data.format));
     WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts,
-                          data::ReadLabelled(a_.data, {.format = format,
-                                                       .text_column = recipe_.text_column,
-                                                       .label_column = recipe_.label_column,
-                                                       .drop_bad = is_private()}));
-    Status order = CheckOrder(a_.data, texts, recipe_.classes);
+                          data::ReadLabelled(a_.labelled, {.format = format,
+                                                           .text_column = recipe_.text_column,
+                                                           .label_column = recipe_.label_column,
+                                                           .drop_bad = is_private()}));
+    Status order = CheckOrder(a_.labelled, texts, recipe_.classes);
     // A private run is not refused for the content of its records. Its starter gets a warning, here on the device.
     if (!order.ok() && !is_private()) return order;
     if (!order.ok()) Warn(order.message() + " (local only)");
@@ -233,14 +270,14 @@ class ClassifyTrainCommand {
   // This is checked before anything is charged: otherwise every text could be left out, and the budget spent on
   // nothing.
   Status CheckMaxLength() const {
-    if (!a_.max_length) return OkStatus();
+    if (!max_length_) return OkStatus();
     const uint32_t most = recipe_.architecture.max_length;
     if (brings_tokenizer()) {
       WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(*base()));
-      return tokens.CheckRoom("--max-length", *a_.max_length, most);
+      return tokens.CheckRoom("--max-length", *max_length_, most);
     }
-    if (*a_.max_length > 1 && *a_.max_length <= most) return OkStatus();
-    return InvalidArgument("--max-length is ", *a_.max_length, ", allowed are 2 to ", most);
+    if (*max_length_ > 1 && *max_length_ <= most) return OkStatus();
+    return InvalidArgument("--max-length is ", *max_length_, ", allowed are 2 to ", most);
   }
 
   Status CheckAdapter() const {
@@ -258,7 +295,7 @@ class ClassifyTrainCommand {
 
   bool brings_tokenizer() const { return base() != nullptr && !base()->tokenizer().empty(); }
   // The most tokens of a text in training. Fewer tokens than the model reads take less time and memory.
-  uint32_t MaxLength() const { return a_.max_length.value_or(recipe_.architecture.max_length); }
+  uint32_t MaxLength() const { return max_length_.value_or(recipe_.architecture.max_length); }
 
   // The specification of the adapter of --adapter, which is trained further.
   std::optional<AdapterSpec> OwnAdapter() const {
@@ -266,23 +303,24 @@ class ClassifyTrainCommand {
   }
 
   Status OpenBase() {
-    if (a_.base.empty() && !a_.adapter.empty())
-      return InvalidArgument("--adapter is given without --base, the model that it was trained beside");
-    if (a_.base.empty()) return OkStatus();
-    if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --base, which has its own");
-    WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a_.base, a_.adapter, Verify::kFull, Accept::kAny));
+    if (a_.model.empty() && !a_.adapter.empty())
+      return InvalidArgument("--adapter is given without --model, the model that it was trained beside");
+    if (a_.model.empty()) return OkStatus();
+    if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --model, which has its own");
+    WISP_ASSIGN_OR_RETURN(ModelFile file,
+                          ModelFile::OpenWithAdapter(a_.model, a_.adapter, Verify::kFull, Accept::kAny));
     base_.emplace(std::move(file));
     WISP_RETURN_IF_ERROR(CheckClassifierBase(*base(), recipe_.classes, recipe_.adapter.has_value()));
     if (base_->is_classifier()) recipe_.letters = GetLetterCase(base_->classifier().tokenizer);
     if (!brings_tokenizer() && !base()->has_item_keys())
-      return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
+      return InvalidData(a_.model, ": it carries no tokens (item keys): texts cannot be matched to it");
     recipe_.architecture = base()->architecture();
     return OkStatus();
   }
 
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
   std::string VocabularyName() const {
-    return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data;
+    return !a_.model.empty() ? a_.model : !a_.vocabulary.empty() ? a_.vocabulary : a_.labelled;
   }
 
   // This holds in every mode: the vocabulary is part of the model file, so it must be public.
@@ -292,7 +330,7 @@ class ClassifyTrainCommand {
     if (recipe_.catalogue == RunSpec::Catalogue::kPublic) return data::GetTokens(texts, recipe_.letters, is_private());
     return PrivacyRefused(
         "the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model "
-        "with --base, "
+        "with --model, "
         "or declare the set of words public (\"catalogue\": \"public\" under data)");
   }
 
@@ -307,7 +345,7 @@ class ClassifyTrainCommand {
       return OkStatus();
     }
     if (recipe_.adapter)
-      return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
+      return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
     architecture_ = WithClasses(recipe_.architecture, static_cast<uint32_t>(recipe_.classes.size()));
     WISP_RETURN_IF_ERROR(Validate(architecture_));
     start_weights_.resize(FlatSize(ListParameters(architecture_)));
@@ -318,7 +356,7 @@ class ClassifyTrainCommand {
 
   Status Begin() {
     FineTuneStart start{.base = base(),
-                        .base_path = a_.base,
+                        .base_path = a_.model,
                         .adapter_path = a_.adapter,
                         .dataset = Dataset(),
                         .other_data = a_.other_data,
@@ -361,7 +399,7 @@ class ClassifyTrainCommand {
         "wisp: warning: no line of %s became a record, a text with a label that is one of data.classes of %s. The run "
         "goes on and spends what was asked for: a refusal would tell of the data. Ctrl-C ends it (local "
         "only)\n",
-        a_.data.c_str(), a_.recipe.c_str());
+        a_.labelled.c_str(), a_.recipe.c_str());
   }
 
   // This is computed from released values, so it may be said.
@@ -419,11 +457,11 @@ class ClassifyTrainCommand {
                 j["delta"].dump().c_str(), Caveat().empty() ? "" : ("; " + Caveat()).c_str());
     const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
     if (!spent.empty()) PrintText("spent on this data, everything together: %s\n", spent.c_str());
-    if (architecture_.adapter)
-      PrintText("%s\n", AdapterInWords("classify predict --text TEXT", a_.base, a_.out).c_str());
+    if (architecture_.adapter) PrintText("%s\n", AdapterInWords("classify --text TEXT", a_.model, a_.out).c_str());
   }
 
-  const ClassifyTrainArguments& a_;
+  TrainArguments a_;  // without the length of texts, which is in max_length_
+  std::optional<uint32_t> max_length_;
   OutputFormat format_;
   OpenedDevice device_;
   RunSpec recipe_;
@@ -440,8 +478,8 @@ class ClassifyTrainCommand {
 
 }  // namespace
 
-Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format) {
-  return ClassifyTrainCommand(arguments, format).Run();
+Status TrainLabelled(const TrainArguments& arguments, OutputFormat format) {
+  return TrainLabelledCommand(arguments, format).Run();
 }
 
 }  // namespace wisp::tools

@@ -1,4 +1,4 @@
-// Implements `wisp merge`: a model and an adapter become one model.
+// Implements `wisp convert --adapter`: a model and an adapter become one model.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 #include "runtime/core/text.h"
 #include "runtime/layers/adapter.h"
 #include "runtime/model/model_file.h"
-#include "tools/wisp/commands.h"
+#include "tools/wisp/convert.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/replaced.h"
@@ -14,11 +14,10 @@
 namespace wisp::tools {
 
 // Adding is post-processing, so the statements of the adapter's provenance hold for the sum.
-Status Merge(const MergeArguments& a, OutputFormat format) {
+Status Merge(const ConvertArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(
-      CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
-  WISP_ASSIGN_OR_RETURN(const ModelFile file,
-                        ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull, Accept::kAny));
+      CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the model", a.in}, {"--adapter", a.adapter}}));
+  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::OpenWithAdapter(a.in, a.adapter, Verify::kFull, Accept::kAny));
   std::vector<float> room;
   ModelContents contents = GetContents(file, room);
   const std::vector<float> merged = MergedWeights(file.architecture(), contents.weights);

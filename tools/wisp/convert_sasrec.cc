@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
-#include "tools/wisp/imported.h"
+#include "tools/wisp/convert.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/recipe/recipe_section.h"
 

@@ -1,4 +1,4 @@
-// Implements `wisp export --family`: writes a model with the names of Hugging Face, as a folder or as tensors alone
+// Implements `wisp convert --family`: writes a model with the names of Hugging Face, as a folder or as tensors alone
 // (docs/convert.md).
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include "tools/convert/hugging_face/config.h"
 #include "tools/convert/hugging_face/export.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/imported.h"
+#include "tools/wisp/convert.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/replaced.h"
 
@@ -44,26 +44,26 @@ void WarnAboutLoss(const ModelFile& model) {
          (lists.withheld.empty() ? "that lists may hold items of the history"
                                  : "which items are retired or have not learned yet: " +
                                        Counted(lists.withheld.size(), "item") + " would be shown again") +
-         "; wisp export without --family keeps it");
+         "; wisp convert to a safetensors file without --family keeps it");
   }
 }
 
 }  // namespace
 
-Status ExportFolder(const ExportArguments& a, OutputFormat format) {
+Status ExportFolder(const ConvertArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const hf::Family* family, hf::FamilyNamed(a.family));
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.in, Verify::kFull, Accept::kAny));
   const Architecture& architecture = model.architecture();
   const std::vector<std::string> names =
       model.is_classifier() ? model.classifier().class_names : std::vector<std::string>();
-  WISP_ASSIGN_OR_RETURN(const hf::TextFiles texts, hf::ExportTexts(a.model, *family, architecture, names));
+  WISP_ASSIGN_OR_RETURN(const hf::TextFiles texts, hf::ExportTexts(a.in, *family, architecture, names));
   std::vector<float> dequantised;
   WISP_ASSIGN_OR_RETURN(const hf::ExportedTensors out,
-                        hf::ExportTensors(a.model, *family, architecture, model.AllWeights(dequantised)));
+                        hf::ExportTensors(a.in, *family, architecture, model.AllWeights(dequantised)));
   const bool alone = IsTensorsFile(a.out);
   if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
   const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
-  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kTensors, {"--out", tensors}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kTensors, {"--out", tensors}, {{"the model", a.in}}));
   // If the folder exists, nothing in it is replaced before all other files are written. The tensors are the exception,
   // because they need the most space.
   std::vector<FileReplacement> prepared;

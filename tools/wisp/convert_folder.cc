@@ -12,7 +12,7 @@
 #include "tools/convert/hugging_face/tensors.h"
 #include "tools/convert/tokenizer_json.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/imported.h"
+#include "tools/wisp/convert.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe_section.h"
 #include "tools/wisp/replaced.h"
@@ -216,7 +216,7 @@ Result<std::vector<std::byte>> ReadFolderTokenizer(const ConvertArguments& a, co
 
 }  // namespace
 
-Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
+Status ImportFolder(const ConvertArguments& given, OutputFormat format) {
   ConvertArguments a = given;
   a.in = PlainPath(a.in);
   WISP_RETURN_IF_ERROR(CheckArguments(a));

@@ -1,6 +1,6 @@
-// Implements `wisp compress`: the same model in fewer bytes (docs/small-models.md). It stores tables as float16, or
-// matrices in blocks of small integers. It can also store the matrices unrounded, in panels that are used without a
-// copy.
+// Implements `wisp convert` with --f16, --int8, --int4 or --panels: the same model in fewer bytes
+// (docs/small-models.md). It stores tables as float16, or matrices in blocks of small integers. It can also store the
+// matrices unrounded, in panels that are used without a copy.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/model/model_file.h"
-#include "tools/wisp/commands.h"
+#include "tools/wisp/convert.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/replaced.h"
@@ -22,14 +22,12 @@ struct Target {
   const char* said;  // in the description of the model
 };
 
-Result<Target> ChooseTarget(const CompressArguments& a) {
-  if (a.int8 + a.int4 + a.panels > 1)
-    return InvalidArgument("two of --int8, --int4 and --panels are given; allowed is one of them");
-  if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
-  if (a.int8) return Target{WeightStorage::kInt8, "weights in blocks of 8-bit integers"};
-  if (a.int4) return Target{WeightStorage::kInt4, "weights in blocks of 4-bit integers, tables of 8-bit ones"};
-  if (a.panels) return Target{WeightStorage::kPanels, "weights in panels"};
-  return Target{WeightStorage::kHalf, "tables rounded to f16"};
+// One of the options is given.
+Target ChooseTarget(const ConvertArguments& a) {
+  if (a.int8) return {WeightStorage::kInt8, "weights in blocks of 8-bit integers"};
+  if (a.int4) return {WeightStorage::kInt4, "weights in blocks of 4-bit integers, tables of 8-bit ones"};
+  if (a.panels) return {WeightStorage::kPanels, "weights in panels"};
+  return {WeightStorage::kHalf, "tables rounded to f16"};
 }
 
 const char* GetName(WeightStorage storage) {
@@ -48,38 +46,37 @@ const char* GetName(WeightStorage storage) {
   return "";
 }
 
-Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
+Status Check(const ConvertArguments& a, const ModelFile& model, WeightStorage storage) {
   if (storage == WeightStorage::kPanels && model.storage() > storage)
-    return InvalidArgument(a.model, ": its ",
-                           (model.storage() == WeightStorage::kHalf ? "tables are " : "weights are "),
+    return InvalidArgument(a.in, ": its ", (model.storage() == WeightStorage::kHalf ? "tables are " : "weights are "),
                            GetName(model.storage()), "; allowed for --panels is a model that is f32 throughout");
   if (model.storage() >= storage)
-    return InvalidArgument(a.model, ": its ", (storage == WeightStorage::kHalf ? "tables are " : "weights are "),
+    return InvalidArgument(a.in, ": its ", (storage == WeightStorage::kHalf ? "tables are " : "weights are "),
                            GetName(model.storage()), " already");
   const auto may = [&](const ParameterSpec& p) { return MayBePanels(model.architecture(), p); };
   if (storage == WeightStorage::kHalf || std::any_of(model.parameters().begin(), model.parameters().end(), may))
     return OkStatus();
-  return Unsupported(a.model, ": a model with Re-Attention computes with squares of its weights as floats; allowed is ",
-                     "--tables f16");
+  return Unsupported(a.in, ": a model with Re-Attention computes with squares of its weights as floats; allowed is ",
+                     "--f16");
 }
 
 // Only the stored, already rounded weights exist, so the errors of both roundings add up.
-void WarnIfRoundedTwice(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
+void WarnIfRoundedTwice(const ConvertArguments& a, const ModelFile& model, WeightStorage storage) {
   if (model.storage() != WeightStorage::kInt8 || storage != WeightStorage::kInt4) return;
   std::fprintf(stderr,
                "wisp: warning: %s has weights that were rounded to int8 before, and they are rounded a second time; "
-               "compress the model that it was made of with --int4 to lose a little less\n",
-               OneLine(a.model).c_str());
+               "convert the model that it was made of with --int4 to lose a little less\n",
+               OneLine(a.in).c_str());
 }
 
 // Keeps everything but how weights are stored. Rounding is post-processing, so the statements of the provenance still
 // hold.
-Status Write(const CompressArguments& a, const ModelFile& model, const Target& target) {
+Status Write(const ConvertArguments& a, const ModelFile& model, const Target& target) {
   std::vector<float> room;
   ModelContents contents = GetContents(model, room);
   contents.storage = target.storage;
   contents.description +=
-      (contents.description.empty() ? "" : "; ") + std::string(target.said) + " by wisp compress " + Version();
+      (contents.description.empty() ? "" : "; ") + std::string(target.said) + " by wisp " + Version();
   return WriteModel(a.out, contents);
 }
 
@@ -93,7 +90,7 @@ double LargestError(const ModelFile& before, const ModelFile& after) {
   return largest;
 }
 
-void Print(const CompressArguments& a, const ModelFile& before, const ModelFile& after, OutputFormat format) {
+void Print(const ConvertArguments& a, const ModelFile& before, const ModelFile& after, OutputFormat format) {
   const double largest = LargestError(before, after);
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"model", a.out},
@@ -111,10 +108,10 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
 
 }  // namespace
 
-Status Compress(const CompressArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const Target target, ChooseTarget(a));
-  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}}));
-  WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
+Status Compress(const ConvertArguments& a, OutputFormat format) {
+  const Target target = ChooseTarget(a);
+  WISP_RETURN_IF_ERROR(CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"the model", a.in}}));
+  WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.in, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(Check(a, before, target.storage));
   WarnIfRoundedTwice(a, before, target.storage);
   WISP_RETURN_IF_ERROR(Write(a, before, target));
