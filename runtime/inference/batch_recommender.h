@@ -12,8 +12,8 @@
 // one, then multiplies the output table by many of them, one tile of items at a time. So the table is read once for all
 // of them, and no history's scores of all items are ever stored.
 //
-// If the session is on a device, histories pass together there (runtime/device/device_batch.h), and the calling thread waits.
-//
+// If the session is on a device, histories pass together there, and the calling thread waits
+// (runtime/device/device_batch.h).
 // Not thread-safe: one call at a time. Recommend allocates nothing.
 #ifndef WISP_RUNTIME_INFERENCE_BATCH_RECOMMENDER_H_
 #define WISP_RUNTIME_INFERENCE_BATCH_RECOMMENDER_H_

@@ -1,11 +1,11 @@
-// Inference on a device that has memory of its own, as the core calls it. runtime/device has all of it; in a build without
-// that room (WISP_DEVICE=OFF) CheckDevice refuses every device but the processor.
+// Inference on a device that has memory of its own, as the core calls it. runtime/device has all of it. In a build
+// without that room (WISP_DEVICE=OFF) CheckDevice refuses every device but the processor.
 //
 //   WISP_RETURN_IF_ERROR(CheckDevice(device));
 //   const std::unique_ptr<DeviceWeights> weights = MakeDeviceWeights(graph.parameters(), tensors, device.memory);
 //   const PackedWeights packed(graph, weights->source());
 //
-// Nothing else here is called for the processor. What is made throws std::bad_alloc if the device has too little memory.
+// Nothing else here is called for the processor. Makers throw std::bad_alloc if the device has too little memory.
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_WING_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_WING_H_
 

@@ -30,8 +30,8 @@ const MethodEntry& GetEntry(const TrainingOptions& options);
 
 // kUnsupported: the run needs a folder of runtime/methods that WISP_METHODS leaves out of this build.
 Status CheckBuilt(const Architecture& architecture, const TrainingOptions& options);
-extern const bool kHasDpFp;         // false: without runtime/methods/dp_fp
-extern const bool kHasReAttention;  // false: without runtime/methods/re_attention
+// True if this build has the folder.
+extern const bool kHasRgp, kHasSparse, kHasDpFp, kHasReAttention;
 
 // The part of a step that makes a classifier's head of releases; null if the run makes none. Its mechanism.
 std::unique_ptr<StepPart> MakeHeadStep(StepContext& context);

@@ -1,5 +1,6 @@
 // A build without runtime/methods/rgp: CheckBuilt refuses it, so nothing trains by these.
 #include "runtime/methods/rgp/rgp_method.h"
+#include "runtime/train/method_table.h"
 
 namespace wisp {
 

@@ -8,6 +8,7 @@
 #include "runtime/methods/rgp/rgp_gradients.h"
 #include "runtime/methods/rgp/rgp_randomness.h"
 #include "runtime/train/privacy_plan.h"
+#include "runtime/train/method_table.h"
 
 namespace wisp {
 

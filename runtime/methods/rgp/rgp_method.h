@@ -9,7 +9,6 @@
 
 namespace wisp {
 
-extern const bool kHasRgp;  // false: WISP_METHODS leaves this folder out of the build
 std::unique_ptr<GradientMethod> MakeRgpMethod(const MethodSetup& setup);
 MethodBytes PlanRgpMethod(const Graph& graph, const TrainedSet& trained, size_t num_records,
                           const TrainingOptions& options);

@@ -10,6 +10,7 @@
 #include "runtime/methods/sparse/step_rows.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/privacy_plan.h"
+#include "runtime/train/method_table.h"
 
 namespace wisp {
 

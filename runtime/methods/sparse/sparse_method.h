@@ -11,7 +11,6 @@
 
 namespace wisp {
 
-extern const bool kHasSparse;  // false: WISP_METHODS leaves this folder out of the build
 std::unique_ptr<GradientMethod> MakeSparseMethod(const MethodSetup& setup);
 MethodBytes PlanSparseMethod(const Graph& graph, const TrainedSet& trained, size_t num_records,
                              const TrainingOptions& options);

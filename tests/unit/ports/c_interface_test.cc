@@ -1,4 +1,5 @@
 // The checks at the C interface: structs of every size, enums out of range, NULLs, empty lists, damaged weights.
+// Needs PRIVATE_SAMPLING.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
