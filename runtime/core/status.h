@@ -13,11 +13,13 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/core/decimal.h"
@@ -80,57 +82,98 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return Status(); }
 
-// One piece of a message: text, or a number that is written in decimal. It refers to the caller's text: use it as an
-// argument, do not store it.
-class Part {
- public:
-  // NOLINT: implicit on purpose.
-  Part(std::string_view text) : kind_(Kind::kText), text_(text.data()), value_(text.size()) {}
-  Part(const char* text) : Part(std::string_view(text)) {}         // NOLINT
-  Part(const std::string& text) : Part(std::string_view(text)) {}  // NOLINT
-  template <std::integral T>
-  requires(!std::same_as<T, bool> && !std::same_as<T, char>) Part(T number)  // NOLINT
-      : kind_(number < 0 ? Kind::kNegative : Kind::kPositive),
-        value_(number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number)) {}
-  Part(double number) : kind_(Kind::kDouble), number_(number) {}  // NOLINT
-  Part(float number) : kind_(Kind::kFloat), number_(number) {}    // NOLINT
-
-  [[gnu::noinline]] void AppendTo(std::string& sentence) const {
-    if (kind_ == Kind::kText) {
-      sentence.append(text_, static_cast<size_t>(value_));
-      return;
-    }
-    // The shortest digits: 0.1 is "0.1", as float and as double. The locale does not change the point.
-    char digits[40];
-    char* const end = digits + sizeof digits;
-    if (kind_ == Kind::kNegative) sentence += '-';
-    const bool whole = kind_ == Kind::kNegative || kind_ == Kind::kPositive;
-    const char* const written =
-        whole ? std::to_chars(digits, end, value_).ptr : WriteDecimal(digits, number_, kind_ == Kind::kFloat ? 6 : 9);
-    sentence.append(digits, static_cast<size_t>(written - digits));
-  }
-
- private:
-  enum class Kind : uint8_t { kText, kPositive, kNegative, kFloat, kDouble };
-  Kind kind_;
-  const char* text_ = "";
-  union {
-    uint64_t value_;  // the whole number, or the length of the text
-    double number_;
-  };
+// A piece of a text as it passes through `...`.
+struct ViewPiece {
+  const char* text;
+  size_t size;
 };
-
-// Not inlined: there are many messages, and each would repeat the code that joins its pieces.
-[[gnu::noinline]] inline Status JoinError(StatusCode code, const Part* parts, size_t count) {
-  std::string sentence;
-  for (size_t i = 0; i < count; ++i) parts[i].AppendTo(sentence);
-  return {code, std::move(sentence)};
+inline const char* AsPiece(const char* text) { return text; }
+inline const std::string* AsPiece(const std::string& text) { return &text; }
+inline ViewPiece AsPiece(std::string_view text) { return {text.data(), text.size()}; }
+inline double AsPiece(double number) { return number; }
+inline float AsPiece(float number) { return number; }
+template <std::integral T>
+requires(!std::same_as<T, bool> && !std::same_as<T, char>) auto AsPiece(T number) {
+  return static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(number);
 }
 
-template <StatusCode kCode, typename... Parts>
-Status MakeError(const Parts&... given) {
-  const Part parts[] = {given...};
-  return JoinError(kCode, parts, sizeof...(given));
+enum class PieceKind : uint8_t { kNone, kText, kString, kView, kSigned, kUnsigned, kFloat, kDouble };
+constexpr int kPieceBits = 3;  // a PieceKind or a StatusCode
+
+template <typename T>
+constexpr PieceKind KindOfPiece() {
+  using Piece = decltype(AsPiece(std::declval<const T&>()));
+  return std::is_same_v<Piece, const char*>          ? PieceKind::kText
+         : std::is_same_v<Piece, const std::string*> ? PieceKind::kString
+         : std::is_same_v<Piece, ViewPiece>          ? PieceKind::kView
+         : std::is_same_v<Piece, int64_t>            ? PieceKind::kSigned
+         : std::is_same_v<Piece, uint64_t>           ? PieceKind::kUnsigned
+         : std::is_same_v<Piece, float>              ? PieceKind::kFloat
+                                                     : PieceKind::kDouble;
+}
+
+// Lowest bits first: the code, and the kind of each piece.
+template <StatusCode kCode, typename... P>
+constexpr uint64_t LayoutOfPieces() {
+  static_assert((1 + sizeof...(P)) * kPieceBits <= 64, "a text has at most 20 pieces");
+  uint64_t layout = static_cast<uint64_t>(kCode);
+  int at = 0;
+  ((layout |= static_cast<uint64_t>(KindOfPiece<P>()) << (at += kPieceBits)), ...);
+  return layout;
+}
+
+[[gnu::noinline]] inline void AppendPieces(std::string& text, uint64_t layout, va_list pieces) {
+  constexpr uint64_t kMask = (1 << kPieceBits) - 1;
+  // The shortest digits: 0.1 is "0.1", as float and as double. The locale does not change the point.
+  char digits[40];
+  char* const end = digits + sizeof digits;
+  for (uint64_t rest = layout >> kPieceBits; rest != 0; rest >>= kPieceBits) {
+    ViewPiece piece = {digits, 0};
+    const char* written = digits;
+    switch (static_cast<PieceKind>(rest & kMask)) {
+      case PieceKind::kNone: break;
+      case PieceKind::kText: text += va_arg(pieces, const char*); break;
+      case PieceKind::kString: text += *va_arg(pieces, const std::string*); break;
+      case PieceKind::kView: piece = va_arg(pieces, ViewPiece); break;
+      case PieceKind::kSigned: written = std::to_chars(digits, end, va_arg(pieces, int64_t)).ptr; break;
+      case PieceKind::kUnsigned: written = std::to_chars(digits, end, va_arg(pieces, uint64_t)).ptr; break;
+      case PieceKind::kFloat: written = WriteDecimal(digits, va_arg(pieces, double), 6); break;
+      case PieceKind::kDouble: written = WriteDecimal(digits, va_arg(pieces, double), 9); break;
+    }
+    text.append(piece.text, piece.size).append(digits, static_cast<size_t>(written - digits));
+  }
+}
+
+// There are many texts of pieces. By `...`, each takes little more code than the addresses of its pieces. Where memory
+// ends, va_end is not reached: it frees nothing.
+[[gnu::noinline]] inline std::string JoinPieces(uint64_t layout, ...) {  // NOLINT: JoinText checks the kinds
+  std::string text;
+  va_list pieces;
+  va_start(pieces, layout);
+  AppendPieces(text, layout, pieces);
+  va_end(pieces);
+  return text;
+}
+[[gnu::noinline]] inline Status JoinError(uint64_t layout, ...) {  // NOLINT: MakeError checks the kinds
+  std::string sentence;
+  va_list pieces;
+  va_start(pieces, layout);
+  AppendPieces(sentence, layout, pieces);
+  va_end(pieces);
+  return {static_cast<StatusCode>(layout & ((1 << kPieceBits) - 1)), std::move(sentence)};
+}
+
+// JoinText(path, " has ", count, " rows")
+template <typename... P>
+[[gnu::always_inline]] inline std::string JoinText(const P&... p) {
+  constexpr uint64_t kLayout = LayoutOfPieces<StatusCode::kOk, P...>();
+  return JoinPieces(kLayout, AsPiece(p)...);
+}
+
+template <StatusCode kCode, typename... P>
+[[gnu::always_inline]] inline Status MakeError(const P&... p) {
+  constexpr uint64_t kLayout = LayoutOfPieces<kCode, P...>();
+  return JoinError(kLayout, AsPiece(p)...);
 }
 
 // InvalidArgument(path, ": has ", count, " rows, allowed are 2 and above")
