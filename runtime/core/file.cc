@@ -316,10 +316,10 @@ Status FileReplacement::Write(std::span<const std::byte> bytes) {
 }
 
 Status FileReplacement::WriteZeros(size_t count) {
-  static constexpr std::byte kZeros[4096] = {};
+  static std::byte zeros[4096];  // not constant: takes no room in the library
   while (count > 0) {
-    const size_t part = std::min(count, sizeof(kZeros));
-    WISP_RETURN_IF_ERROR(Write({kZeros, part}));
+    const size_t part = std::min(count, sizeof(zeros));
+    WISP_RETURN_IF_ERROR(Write({zeros, part}));
     count -= part;
   }
   return OkStatus();

@@ -136,13 +136,14 @@ def main():
             seen[block] = len(blocks)
             blocks.append(block)
         index.append(seen[block])
+    assert len(blocks) <= 256
     print(
         f'// Made by tools/tokenizers/unicode_tables.py of the package tokenizers {tokenizers.__version__}; '
         f'not edited by hand.'
     )
     print('\n'.join(f'inline constexpr uint16_t k{name} = 1 << {bit};' for bit, name in enumerate(FLAGS)))
     print(f'inline constexpr uint16_t kFlagSets[] = {{\n' + '\n'.join(rows(sets)) + '\n};')
-    print(f'inline constexpr uint16_t kBlockIndex[] = {{\n' + '\n'.join(rows(index)) + '\n};')
+    print(f'inline constexpr uint8_t kBlockIndex[] = {{\n' + '\n'.join(rows(index)) + '\n};')
     print(f'inline constexpr uint8_t kBlocks[][{BLOCK}] = {{')
     for block in blocks:
         print('{\n' + '\n'.join(rows(block)) + '\n},')
