@@ -9,10 +9,8 @@
 
 #include "runtime/core/text.h"
 #include "runtime/personalise/named_numbers.h"
-#include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
-#include "runtime/train/privacy_plan.h"
-#include "runtime/train/run/noise_goal.h"
+#include "runtime/train/budget.h"
 
 namespace wisp {
 namespace {
@@ -114,22 +112,11 @@ Status CheckPlanBase(const DeploymentSettings& settings, const ModelFile& base, 
 
 namespace {
 
-// The smallest noise with which all evaluations keep the goal, including the cost of the grid.
 Result<double> EvaluationNoise(const DeploymentSettings& s) {
-  double slack = 1e-9;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    WISP_ASSIGN_OR_RETURN(const EpsilonDelta target,
-                          EpsilonDelta::Create(s.epsilon - 2.2 * slack, s.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
-    WISP_ASSIGN_OR_RETURN(
-        const privacy::Calibration noise,
-        privacy::CalibrateNoise({.target = target, .sampling_probability = 1, .steps = s.evaluations}));
-    WISP_ASSIGN_OR_RETURN(const ChargeRequest charge,
-                          EvaluationCharge({.noise_multiplier = noise.noise_multiplier}, s.evaluations));
-    if (charge.loss_slack <= slack) return noise.noise_multiplier;
-    slack = 1.1 * charge.loss_slack;
-  }
-  return PrivacyRefused("epsilon ", privacy::DoubleText(s.epsilon),
-                        " cannot be met: the grid of evaluation alone costs ", privacy::DoubleText(slack));
+  WISP_ASSIGN_OR_RETURN(const EpsilonDelta goal, EpsilonDelta::Create(s.epsilon, s.delta));
+  return Budget::CalibrateReleases(goal, s.evaluations, [&](double noise_multiplier) {
+    return EvaluationCharge({.noise_multiplier = noise_multiplier}, s.evaluations);
+  });
 }
 
 }  // namespace
@@ -195,6 +182,10 @@ TrainingOptions MakeTrainingOptions(const DeploymentSettings& s) {
   return o;
 }
 
+Result<PrivacyPlan> PlanSteps(const Architecture& architecture, const DeploymentSettings& settings) {
+  return PrivacyPlan::Create(architecture, MakeTrainingOptions(settings));
+}
+
 std::string ToText(const DeploymentSettings& settings) {
   std::string text;
   ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
@@ -221,9 +212,9 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
       .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
-  WISP_RETURN_IF_ERROR(FillInNoise(grown, of_training, {}, options));
+  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, {}, options));
   s.training_noise = options.privacy.noise_multiplier;
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(grown, options));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(grown, s));
   WISP_ASSIGN_OR_RETURN(deployment.training, plan.ChargesTogether(options.num_steps));
   if (s.evaluations == 0 || s.evaluates_locally != 0) return deployment;
   WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
@@ -466,7 +457,7 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
 
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const DeploymentSettings& settings,
                                      const DeploymentLeft& left, const Architecture& architecture, uint64_t most) {
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, MakeTrainingOptions(settings)));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(architecture, settings));
   if (left.by_filter) return ledger.StepsThatFit(most, [&](uint64_t steps) { return plan.ChargesTogether(steps); }, {});
   uint64_t covered = 0;
   for (uint64_t too_many = most + 1; covered + 1 < too_many;) {

@@ -23,6 +23,7 @@
 #include "runtime/personalise/evaluate_candidate.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/options.h"
+#include "runtime/train/privacy_plan.h"
 
 namespace wisp {
 
@@ -95,6 +96,9 @@ Architecture Grown(Architecture architecture);
 
 // The training options of every run. All steps of the plan are one job, which pauses after those of each run.
 TrainingOptions MakeTrainingOptions(const DeploymentSettings& settings);
+
+// The cost of steps with these settings, for a model of this shape.
+Result<PrivacyPlan> PlanSteps(const Architecture& architecture, const DeploymentSettings& settings);
 
 // Writes "num_records_public=2000 epsilon=4 ...", and reads it back; kInvalidData for anything else.
 std::string ToText(const DeploymentSettings& settings);

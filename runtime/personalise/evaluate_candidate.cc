@@ -9,6 +9,7 @@
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/budget.h"
 #include "runtime/train/run/evaluate.h"
 #include "runtime/train/run/parts.h"
 
@@ -136,17 +137,14 @@ GainOnGrid OnGrid(double mean_gain, double gain_scale) {
 }
 
 Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& o, uint64_t num_evaluations) {
-  WISP_ASSIGN_OR_RETURN(
-      const privacy::Mechanism mechanism,
-      privacy::Mechanism::Gaussian({.noise_multiplier = o.noise_multiplier, .count = num_evaluations}));
-  return privacy::ChargeRequest{
-      .mechanism = mechanism,
-      .run = o.run,
-      .purpose = "evaluation",
-      .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-      .loss_slack = privacy::DiscretisationLoss(
-          {.sigma_in_steps = NoiseInSteps(o.noise_multiplier), .num_coordinates = 2, .num_steps = num_evaluations}),
-      .part = privacy::RecordPart::kEvaluation};
+  return MakeCharge({.noise_multiplier = o.noise_multiplier,
+                     .count = num_evaluations,
+                     .sigma_in_steps = NoiseInSteps(o.noise_multiplier),
+                     .num_coordinates = 2,
+                     .run = o.run,
+                     .purpose = "evaluation",
+                     .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
+                     .part = privacy::RecordPart::kEvaluation});
 }
 
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,

@@ -5,8 +5,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/personalise/forecast.h"
-#include "runtime/train/privacy_plan.h"
-#include "runtime/train/run/noise_goal.h"
+#include "runtime/train/budget.h"
 
 namespace wisp {
 namespace {
@@ -23,33 +22,25 @@ bool IsSameStep(const DeploymentSettings& a, const DeploymentSettings& b) {
 // The charges with the noise of `s`, for a catalogue that may grow.
 Result<std::vector<ChargeRequest>> MakeCharges(const Architecture& architecture, const DeploymentSettings& s,
                                                uint64_t steps) {
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(Grown(architecture), MakeTrainingOptions(s)));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(Grown(architecture), s));
   return plan.ChargesTogether(steps);
-}
-
-Result<bool> Fits(const Architecture& architecture, const privacy::Ledger& ledger, const DeploymentSettings& s) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, MakeCharges(architecture, s, s.num_steps()));
-  const Status status = ledger.CheckFits(charges, {});
-  if (status.ok() || status.code() == StatusCode::kPrivacyRefused) return status.ok();
-  return status;
 }
 
 Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, DeploymentSettings& s) {
   const double until_now = s.training_noise;
-  double too_little = kLeastNoise * until_now, enough = kMostNoise * until_now;
-  s.training_noise = enough;
-  WISP_ASSIGN_OR_RETURN(const bool any, Fits(architecture, ledger, s));
-  if (!any)
+  WISP_ASSIGN_OR_RETURN(
+      const std::optional<double> found,
+      FindNoiseThatFits(kLeastNoise * until_now, kMostNoise * until_now, kPrecision, [&](double noise) -> Result<bool> {
+        s.training_noise = noise;
+        WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, MakeCharges(architecture, s, s.num_steps()));
+        return HasRoom(ledger, charges);
+      }));
+  if (!found)
     return PrivacyRefused(
         "ledger '", ledger.path(),
         "': no noise is enough for steps of another kind, so much of the limit is spent; how often it is trained may "
         "change at no cost, with the batch and the number of records as they are");
-  while (enough > kPrecision * too_little) {
-    s.training_noise = std::sqrt(too_little * enough);
-    WISP_ASSIGN_OR_RETURN(const bool fits, Fits(architecture, ledger, s));
-    (fits ? enough : too_little) = s.training_noise;
-  }
-  s.training_noise = enough;
+  s.training_noise = *found;
   return OkStatus();
 }
 

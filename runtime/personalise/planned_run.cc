@@ -32,14 +32,6 @@ constexpr char kLocalChoice[] = "which model is served and trains on";
 // One name for all evaluations of a plan: their cost is one figure, and the runs on which they ran are not revealed.
 constexpr char kEvaluationRun[] = "evaluation";
 
-// The mechanism of one training step, as it is charged.
-Result<privacy::Mechanism> MakeStep(const DeploymentSettings& s) {
-  return privacy::Mechanism::PoissonSubsampledGaussian(
-      {.noise_multiplier = s.training_noise,
-       .sampling_probability = static_cast<double>(s.expected_batch) / s.num_training_public(),
-       .steps = 1});
-}
-
 class PlannedRun {
  public:
   PlannedRun(const PlannedRunOptions& options, const DeploymentSettings& settings, const ModelFile& base,
@@ -211,10 +203,11 @@ class PlannedRun {
     if (!result_.left.by_filter || !files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(files_.checkpoint));
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism step, MakeStep(settings()));
+    WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(base_.architecture(), settings()));
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> step, plan.Mechanisms(1));
     const auto paid =
         std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.run == checkpoint.run_id; });
-    const bool same = paid != entries.end() && paid->mechanism.DiffersInStepsOnly(step);
+    const bool same = paid != entries.end() && paid->mechanism.DiffersInStepsOnly(step.front());
     return same ? OkStatus() : files_.ForgetCheckpoint();
   }
 

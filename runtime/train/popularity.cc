@@ -6,6 +6,7 @@
 
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/budget.h"
 
 namespace wisp {
 namespace {
@@ -83,28 +84,29 @@ std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k) {
   return rows;
 }
 
-double PopularityLossSlack(double noise_multiplier, uint32_t num_items) {
-  return privacy::DiscretisationLoss(
-      {.sigma_in_steps = SigmaInSteps(noise_multiplier), .num_coordinates = num_items, .num_steps = 1});
+Result<privacy::ChargeRequest> PopularityCharge(const PopularityOptions& options, uint32_t num_items,
+                                                privacy::NoiseKind noise) {
+  return MakeCharge({.noise_multiplier = options.noise_multiplier,
+                     .sigma_in_steps = SigmaInSteps(options.noise_multiplier),
+                     .num_coordinates = num_items,
+                     .run = options.run,
+                     .purpose = "item popularity",
+                     .noise = noise,
+                     .part = options.part});
 }
 
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items,
                                      const PopularityOptions& options, privacy::RandomStream& noise) {
   if (options.ledger == nullptr)
     return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
-  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism,
-                        privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
+  WISP_ASSIGN_OR_RETURN(
+      const privacy::ChargeRequest charge,
+      PopularityCharge(options, num_items,
+                       noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible));
   if (!(options.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) {
     return InvalidArgument("histogram noise is ", options.noise_multiplier, ", allowed is up to ",
                            privacy::ExactGrid::kMaxNoiseMultiplier);
   }
-  const privacy::ChargeRequest charge{.mechanism = mechanism,
-                                      .run = options.run,
-                                      .purpose = "item popularity",
-                                      .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure
-                                                                : privacy::NoiseKind::kReproducible,
-                                      .loss_slack = PopularityLossSlack(options.noise_multiplier, num_items),
-                                      .part = options.part};
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
   privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);

@@ -45,8 +45,9 @@ std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k);
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items,
                                      const PopularityOptions& options, privacy::RandomStream& noise);
 
-// How far the discrete noise of the release is from the Gaussian that is accounted for (eta of exact_sum.h).
-double PopularityLossSlack(double noise_multiplier, uint32_t num_items);
+// The charge of that release. `options` need no ledger.
+Result<privacy::ChargeRequest> PopularityCharge(const PopularityOptions& options, uint32_t num_items,
+                                                privacy::NoiseKind noise);
 
 // Sets `distinct` to the items that are inputs or targets of the record, ascending.
 void DistinctItems(const Record& record, std::vector<int32_t>& distinct);

@@ -151,9 +151,9 @@ def databases_of_others():
 
 
 def resumed_runs():
-    return table("runtime/train/run/run_budget.cc", [
-        ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
-         INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
+    return table("runtime/train/budget.cc", [
+        ("any-refusal-ends-a-run-as-a-model", "Budget::LimitRefuses", "return fit.ok() && *fit < steps;",
+         "return true;", INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
     ]) + table("runtime/train/run/job.cc", [
         ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "",
          C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
@@ -189,13 +189,13 @@ def figures_of_runs():
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true",
          INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
-    ]) + table("runtime/train/run/job_charges.cc", [
-        ("a-run-beyond-the-plan", "JobCharges::CheckPlan", "if (covered) return OkStatus();", "return OkStatus();",
+    ]) + table("runtime/train/budget.cc", [
+        ("a-run-beyond-the-plan", "Budget::CheckPlan", "if (covered) return OkStatus();", "return OkStatus();",
          planned),
-        ("a-plan-after-a-look", "JobCharges::CheckPlan", "if (!entries.empty())", "if (false)", planned,
+        ("a-plan-after-a-look", "Budget::CheckPlan", "if (!entries.empty())", "if (false)", planned,
          "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
-    ]) + table("runtime/train/run/noise_goal.cc", [
-        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "o.num_steps * share.planned_runs", "o.num_steps",
+        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "return Repeated(of_run, terms.planned_runs);",
+         "return of_run;",
          planned),
     ]) + table("tools/wisp/recipe/recipe.cc", [
         ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;",

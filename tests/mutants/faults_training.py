@@ -287,8 +287,7 @@ def rows():
         ("histogram-taken-though-refused", "PrivatePopularity",
          "WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());",
          "(void)options.ledger->Charge(charge).status();", JOB + "HistogramIsChargedBeforeItIsTaken"),
-        ("histogram-slack-left-out", "PrivatePopularity",
-         ".loss_slack = PopularityLossSlack(options.noise_multiplier, num_items)", ".loss_slack = 0",
+        ("histogram-slack-left-out", "PopularityCharge", ".num_coordinates = num_items", ".num_coordinates = 0",
          HISTOGRAM + "EveryItemHasTheNoiseThatIsCharged"),
         ("histogram-of-repeatable-noise-as-secure", "PrivatePopularity",
          "noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible",
@@ -297,7 +296,10 @@ def rows():
 
 
 def jobs():
-    return table("runtime/train/run/job.cc", [
+    return table("tools/lab/cmd_audit.cc", [
+        ("a-second-formula-of-the-probability", "PrintStep", "BatchProbability(o.training)",
+         "static_cast<double>(o.training.expected_batch) / o.training.num_records_public", "structure.sh"),
+    ]) + table("runtime/train/run/job.cc", [
         ("figure-that-stays-from-the-quick-grid", "Show",
          "at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick", "privacy::Fineness::kQuick",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
@@ -308,9 +310,11 @@ def jobs():
          "declared ? static_cast<double>(set_.records.size()) : static_cast<double>(set_.records.size())",
          DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords",
          "declared_numbers_test:DeclaredTexts.StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts"),
-        ("noise-for-the-private-number", "PreparePrivacy", "FillInNoise(job_.architecture, job_.goal, share, options_)",
+        ("noise-for-the-private-number", "PreparePrivacy",
+         "Budget::Calibrate(job_.architecture, job_.goal, Terms(job_), options_)",
          "[&] { TrainingOptions o = options_; o.num_records_public = static_cast<uint32_t>(set_.records.size()); "
-         "const Status s = FillInNoise(job_.architecture, job_.goal, share, o); options_.privacy.noise_multiplier = "
+         "const Status s = Budget::Calibrate(job_.architecture, job_.goal, Terms(job_), o); "
+         "options_.privacy.noise_multiplier = "
          "o.privacy.noise_multiplier; "
          "return s; }()", DECLARED + "CalibrationSeesTheDeclaredRecordsOnly"),
         ("delta-for-the-private-number", "PreparePrivacy", "CheckPrivacyGoal(job_.goal, NumRecords())",
@@ -330,14 +334,13 @@ def jobs():
         ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);",
          HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
-    ]) + table("runtime/train/run/job_charges.cc", [
-        ("run-not-held-against-the-limit", "JobCharges::Check",
-         "const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);", "const Status refusal;",
-         JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
-    ]) + table("runtime/train/run/noise_goal.cc", [
-        ("noise-without-the-histograms-cost", "CalibrateTo", "std::vector<Mechanism> beside, AllOverheads(share)",
-         "std::vector<Mechanism> beside, Overheads({})", JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
-        ("noise-without-the-heads-cost", "CalibrateTo", "beside.push_back(mechanism);", "",
+    ]) + table("runtime/train/budget.cc", [
+        ("run-not-held-against-the-limit", "Budget::Check",
+         "const Status refusal = options_.privacy.ledger->CheckFits(to_come_, terms_.new_limit);",
+         "const Status refusal;", JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
+        ("noise-without-the-histograms-cost", "CalibrateTo", "ChargesBefore(a, o, terms.histogram_noise)",
+         "ChargesBefore(a, o, 0)", JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
+        ("noise-without-the-heads-cost", "CalibrateTo", "beside.insert(beside.end(), spent.begin(), spent.end());", "",
          CLASSIFY + "BothMechanismsOfClippedComposeToTheGoal"),
     ]) + table("runtime/train/trainer.cc", [
         ("charge-for-the-private-number", "Trainer::Create", "WISP_ASSIGN_OR_RETURN(PrivacyPlan plan,",

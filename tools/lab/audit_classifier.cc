@@ -87,7 +87,7 @@ Status Override(const AuditArguments& a, RunSpec& r) {
 
 void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat format) {
   const bool paper = o.training.dp_fp.mode == DpFpMode::kPaper;
-  const double q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
+  const double q = BatchProbability(o.training);
   const bool powerless = std::all_of(r.at_delta.begin(), r.at_delta.end(),
                                      [](const auto& at) { return at.rows.epsilon <= 0 && at.head.epsilon <= 0; });
   if (format == OutputFormat::kJson) {

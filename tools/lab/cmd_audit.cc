@@ -44,8 +44,7 @@ std::vector<std::string> FindNotPrivate(const ModelFile* model, std::vector<std:
 
 void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelFile* model, OutputFormat format) {
   const std::vector<std::string> not_private = FindNotPrivate(model, {"reach", "mu", "epsilon", "refuted"});
-  const double sigma = o.training.privacy.noise_multiplier,
-               q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
+  const double sigma = o.training.privacy.noise_multiplier, q = BatchProbability(o.training);
   if (format == OutputFormat::kJson) {
     Json j = {{"noise_multiplier", sigma},
               {"sampling_probability", q},

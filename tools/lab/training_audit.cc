@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "runtime/data/synth.h"
-#include "runtime/privacy/accounting/calibration.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 
@@ -157,22 +156,13 @@ Status TrainingAudit::PrepareRun(uint32_t synthetic_records) {
     WISP_ASSIGN_OR_RETURN(o.num_steps, EpochsToSteps(recipe_.epochs, n, o.expected_batch));
   }
   if (o.num_steps == 0) o.num_steps = 60;
-  return is_private() ? CalibrateNoise(n) : OkStatus();
-}
-
-Status TrainingAudit::CalibrateNoise(double records) {
-  TrainingOptions& o = recipe_.training;
+  if (!is_private()) return OkStatus();
   o.privacy.steps_per_charge = static_cast<uint32_t>(o.num_steps);
-  if (!recipe_.goal.epsilon) {
-    o.privacy.noise_multiplier = recipe_.goal.noise_multiplier.value_or(1.0);
-    return OkStatus();
-  }
-  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*recipe_.goal.epsilon, RunDelta()));
-  WISP_ASSIGN_OR_RETURN(
-      const auto c, privacy::CalibrateNoise(
-                        {.target = target, .sampling_probability = o.expected_batch / records, .steps = o.num_steps}));
-  o.privacy.noise_multiplier = c.noise_multiplier;
-  return OkStatus();
+  PrivacyGoal goal = recipe_.goal;
+  if (!goal.epsilon && !goal.noise_multiplier) goal.noise_multiplier = 1.0;
+  if (goal.epsilon) goal.noise_multiplier.reset();
+  goal.delta = RunDelta();
+  return Budget::Calibrate(recipe_.architecture, goal, {}, o);
 }
 
 }  // namespace wisp::tools

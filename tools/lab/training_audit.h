@@ -66,7 +66,6 @@ class TrainingAudit {
   Status ReadPrivateLog();
   Status ReadSyntheticLog();
   void ChooseRows();
-  Status CalibrateNoise(double records);
 
   const AuditArguments& a_;
   RunSpec recipe_;

@@ -122,7 +122,8 @@ Status FillInRecipeNoise(const RunSpec& recipe, const Architecture& architecture
     WISP_ASSIGN_OR_RETURN(o.num_steps, EpochsToSteps(recipe.epochs, o.num_records_public, o.expected_batch));
   }
   const bool selects_rows = NamesRows(o.method) && recipe.rows.source == RowSelection::Source::kPrivate;
-  return FillInNoise(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0}, o);
+  return Budget::Calibrate(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0},
+                           o);
 }
 
 // Returns the adapter that training makes from --lora, or that of --adapter, which is trained further.

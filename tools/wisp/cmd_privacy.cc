@@ -44,15 +44,14 @@ Result<privacy::Mechanism> CalibratedSamples(const PrivacyArguments& a) {
 
 // With a support the mechanism is mixing, with contexts it is aggregation, and otherwise it is anchored.
 Result<privacy::Mechanism> MakeSamples(const PrivacyArguments& a, uint64_t samples) {
-  if (a.support > 0 && a.mixing_floor) {
-    return privacy::Mechanism::NonUniformResponse(
-        {.min_probability = MakeMixture(a).min_probability, .lambda = a.lambda, .count = samples});
-  }
-  if (a.support > 0)
-    return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = samples});
+  using Kind = SampleCost::Kind;
   const SampleCost cost =
-      a.contexts > 0 ? AggregateSampleCost({.clip = a.clip, .temperature = a.temperature, .contexts = a.contexts})
-                     : AnchoredSampleCost(a.clip, a.temperature, 2);
+      a.support > 0    ? SampleCost{.kind = a.mixing_floor ? Kind::kNonUniformMixing : Kind::kUniformMixing,
+                                    .support = a.support,
+                                    .lambda = a.lambda,
+                                    .min_probability = MakeMixture(a).min_probability}
+      : a.contexts > 0 ? AggregateSampleCost({.clip = a.clip, .temperature = a.temperature, .contexts = a.contexts})
+                       : AnchoredSampleCost(a.clip, a.temperature, 2);
   return ToMechanism(cost, samples, privacy::Adjacency::kAddRemove);
 }
 

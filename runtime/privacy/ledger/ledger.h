@@ -312,7 +312,7 @@ class Ledger {
 
   // The epsilon of everything charged so far, an upper bound: that of Figures. Infinity if it cannot be bounded: after
   // any charge with reproducible noise, or if the accountant finds no bound. For a run: by PLD, which holds if the
-  // number of its steps was fixed when it began (runtime/train/run/run_budget.h has the figure of any run).
+  // number of its steps was fixed when it began (ledger_statement.h has the figure of any run).
   Result<LedgerFigures> Figures(const Delta& delta) const;
   // Figures without `used`, `planned_left` and `parts`: for a plan, nothing that takes long is computed twice.
   Result<LedgerFigures> Stated(const Delta& delta) const;

@@ -15,7 +15,6 @@
 #include "runtime/train/check_records.h"
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/method_table.h"
-#include "runtime/train/run/job_charges.h"
 #include "runtime/train/run/job_popularity.h"
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
@@ -32,6 +31,13 @@ using privacy::StreamPurpose;
 constexpr uint64_t kEpsilonDisplays = 20;
 
 bool IsPrivateJob(const TrainingJob& job) { return IsPrivate(job.training); }
+
+BudgetTerms Terms(const TrainingJob& job) {
+  return {.planned_runs = job.planned_runs,
+          .histogram_noise = job.histogram_noise,
+          .head_share = job.head_share,
+          .new_limit = job.new_limit};
+}
 
 class JobRun {
  public:
@@ -112,11 +118,13 @@ class JobRun {
     if (job_.pause_after > 0 && job_.checkpoint_path.empty())
       return InvalidArgument("a run that is to pause after ", Counted(job_.pause_after, "step"), " needs a checkpoint");
     result_.planned_steps = options_.num_steps;
-    end_ = FindLastCallStep(job_, options_.num_steps, checkpoint ? checkpoint->step : 0);
+    const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
+    const uint64_t left = options_.num_steps - done;
+    end_ = done + (job_.pause_after > 0 ? std::min(job_.pause_after, left) : left);
     if (IsPrivateJob(job_)) {
-      WISP_ASSIGN_OR_RETURN(const JobCharges::End end, charges_.Check(checkpoint ? &*checkpoint : nullptr));
+      WISP_ASSIGN_OR_RETURN(const Budget::End end, budget_.Check(done, end_, checkpoint.has_value()));
+      if (!end.refusal.ok()) result_.ended_early = EndedEarly(end.step, end_, end.refusal);
       end_ = end.step;
-      result_.ended_early = end.early;
     }
     WISP_RETURN_IF_ERROR(Reserve());
     if (checkpoint) saved_.Found(checkpoint->step);
@@ -128,7 +136,7 @@ class JobRun {
       WISP_RETURN_IF_ERROR(MakeTrainer(weights));
       trainer_.reset();
     }
-    if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(charges_.Begin());
+    if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(budget_.Begin());
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
     popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
@@ -206,7 +214,7 @@ class JobRun {
     if (!result_.ended_early.empty()) trainer_->EndAt(std::max(end_, checkpoint.step));
     result_.resumed_from = checkpoint.step;
     WISP_RETURN_IF_ERROR(CheckNotCancelled());
-    return IsPrivateJob(job_) ? charges_.Begin() : OkStatus();
+    return IsPrivateJob(job_) ? budget_.Begin() : OkStatus();
   }
 
   Status MakeTrainer(std::span<const float> weights) {
@@ -289,10 +297,8 @@ class JobRun {
     TrainingOptions probe = options_;
     probe.privacy.noise_multiplier = probe.dp_fp.noise_multiplier = 1;
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, probe));
-    const GoalShare share{
-        .planned_runs = job_.planned_runs, .histogram_noise = job_.histogram_noise, .head_share = job_.head_share};
-    WISP_ASSIGN_OR_RETURN(overheads_, Overheads(share));
-    WISP_RETURN_IF_ERROR(FillInNoise(job_.architecture, job_.goal, share, options_));
+    WISP_ASSIGN_OR_RETURN(overheads_, budget_.Overheads());
+    WISP_RETURN_IF_ERROR(Budget::Calibrate(job_.architecture, job_.goal, Terms(job_), options_));
     result_.noise_multiplier =
         ReleasesHead(options_) ? options_.dp_fp.noise_multiplier : options_.privacy.noise_multiplier;
     return OkStatus();
@@ -340,7 +346,7 @@ class JobRun {
         Save();
         // Another user of the ledger spent what this run had room for: the run ends with what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
-            !LimitRefuses(charges_.Next(trainer_->step(), end_)))
+            !budget_.LimitRefuses(trainer_->step(), end_))
           return AddSavedState(report.status(), saved_, trainer_->num_charged());
         end_ = trainer_->step();
         result_.ended_early = EndedEarly(end_, options_.num_steps, report.status());
@@ -458,7 +464,7 @@ class JobRun {
   RecordSet set_;
   JobPopularity popularity_{job_, options_};
   std::vector<Mechanism> overheads_;
-  JobCharges charges_{job_, options_, overheads_};
+  Budget budget_{job_.architecture, options_, Terms(job_)};
   std::unique_ptr<Trainer> trainer_;
   SavedRun saved_;
   uint64_t end_ = 0;               // the last step of this call that can be paid for

@@ -18,9 +18,9 @@
 #include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/ledger_statement.h"
+#include "runtime/train/budget.h"
 #include "runtime/train/run/evaluate.h"
 #include "runtime/train/run/initialise.h"
-#include "runtime/train/run/noise_goal.h"
 #include "runtime/train/run/records.h"
 #include "runtime/train/trainer.h"
 
@@ -72,8 +72,8 @@ struct TrainingJob {
   double histogram_noise = 0;
   // Read if training.method is kFest or kAdaFestPlus and training.sparse.rows is empty.
   RowSelection rows;
-  PrivacyGoal goal;                            // read if training is private; empty in DP-FP's mode paper
-  double head_share = GoalShare().head_share;  // share of the goal in DP-FP's mode clipped: GoalShare
+  PrivacyGoal goal;                              // read if training is private; empty in DP-FP's mode paper
+  double head_share = BudgetTerms().head_share;  // share of the goal in DP-FP's mode clipped: BudgetTerms
   // The number of runs like this one that are fixed before the first charge to the ledger, as its plan. `goal.epsilon`
   // is that of all of them together, by PLD, however they are spread and whatever they show. Give it with each of them;
   // a run that the plan has no room for is refused.

@@ -46,7 +46,7 @@ struct RunSpec {
   TrainingOptions training;  // num_steps 0: derived from epochs
   double epochs = 0;
   PrivacyGoal goal;
-  double head_share = GoalShare().head_share;
+  double head_share = BudgetTerms().head_share;
   double histogram_noise = 0;
   RowSelection rows;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;

@@ -2,7 +2,7 @@
 
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
-#include "runtime/train/run/noise_goal.h"
+#include "runtime/train/budget.h"
 #include "runtime/train/run/records.h"
 
 namespace wisp::tools {

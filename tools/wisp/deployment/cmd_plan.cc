@@ -67,14 +67,11 @@ Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
 }
 
 // Returns the cost of training in one session, if it were all that ever happened.
-Result<double> ComputeRunCost(const DeploymentSettings& s) {
+Result<double> ComputeRunCost(const Architecture& architecture, const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
-  WISP_ASSIGN_OR_RETURN(const auto planned_run,
-                        privacy::Mechanism::PoissonSubsampledGaussian(
-                            {.noise_multiplier = s.training_noise,
-                             .sampling_probability = static_cast<double>(s.expected_batch) / s.num_training_public(),
-                             .steps = s.steps_per_run}));
-  WISP_ASSIGN_OR_RETURN(const privacy::StatedEpsilon stated, privacy::StateEpsilon(std::vector{planned_run}, delta));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(architecture, s));
+  WISP_ASSIGN_OR_RETURN(const auto planned_run, plan.Mechanisms(s.steps_per_run));
+  WISP_ASSIGN_OR_RETURN(const privacy::StatedEpsilon stated, privacy::StateEpsilon(planned_run, delta));
   return stated.epsilon;
 }
 
@@ -331,7 +328,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   if (settings.evaluations > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)
     planned.outlook.advice.push_back(DescribeOneRecordLists(unit.unit));
   for (std::string& advice : planned.outlook.advice) advice = InProgramWords(advice);
-  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, ComputeRunCost(settings));
+  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, ComputeRunCost(base.architecture(), settings));
   WISP_ASSIGN_OR_RETURN(planned.bytes, CountRunMemory(base.architecture(), settings, a.deployment.threads));
   std::vector<float> dequantised;
   WISP_ASSIGN_OR_RETURN(

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/method_table.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/train/release/broken_release.h"

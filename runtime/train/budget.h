@@ -1,0 +1,129 @@
+// The privacy budget of runs. Budget finds the noise that a goal allows, says whether a run fits into a ledger and what
+// would fit, and writes the ledger's plan. The mechanisms of steps are those of privacy_plan.h. No other file computes
+// a sampling probability, a noise multiplier or a mechanism of a run (tests/structure.sh).
+//
+//   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, num_records));
+//   WISP_RETURN_IF_ERROR(Budget::Calibrate(architecture, goal, terms, options));
+//   Budget budget(architecture, options, terms);
+//   WISP_ASSIGN_OR_RETURN(const Budget::End end, budget.Check(steps_done, last_step, resumes));
+//   WISP_RETURN_IF_ERROR(budget.Begin());  // then the trainer charges each step before it samples a record
+#ifndef WISP_RUNTIME_TRAIN_BUDGET_H_
+#define WISP_RUNTIME_TRAIN_BUDGET_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/options.h"
+#include "runtime/train/privacy_plan.h"
+
+namespace wisp {
+
+// The allowed cost of a run, and how it is met.
+struct PrivacyGoal {
+  std::optional<double> epsilon;           // noise is calibrated to this, for everything in the run; 1e-6 to 100
+  std::optional<double> noise_multiplier;  // or this noise, whatever it costs; set exactly one of the two
+  double delta = 0;                        // required, above 0, below 1 / records and at most privacy::LargestDelta
+  bool allow_delta_of_one_record = false;  // accept delta = 1 / records, as papers have it; never more
+};
+
+// Checks a goal for so many records, a public number. kPrivacyRefused: a delta with which some record could be
+// published.
+Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records);
+
+// The rest of what a goal pays for, besides the steps of one run.
+struct BudgetTerms {
+  uint32_t planned_runs = 1;
+  double histogram_noise = 0;  // a popularity histogram in each run; 0: none
+  // DP-FP's mode clipped: the share of goal.epsilon that the releases for the head would cost alone. The gradients'
+  // noise is then the smallest with which both together meet the goal. Composition is sublinear, so the gradients get
+  // more than the rest.
+  double head_share = 0.3;
+  std::optional<privacy::EpsilonDelta> new_limit = {};  // replaces the ledger's limit
+};
+
+class Budget {
+ public:
+  // `options` are those with which the run trains: noise and steps filled in before Check. Both must outlive this
+  // object.
+  Budget(const Architecture& architecture, const TrainingOptions& options, const BudgetTerms& terms)
+      : architecture_(architecture), options_(options), terms_(terms) {}
+
+  // Fills in the noise of `options`, whose num_steps are set. The goal also pays for the slack of the discrete noise:
+  // the ledger counts it, and must be able to pay for the last step of the last planned run out of a budget that equals
+  // the goal. A noise_multiplier in the goal is that of the gradients; with DP-FP it is that of the releases for the
+  // head, and mode clipped takes the gradients' from the options.
+  static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, const BudgetTerms& terms,
+                          TrainingOptions& options);
+
+  // The smallest noise multiplier with which `count` sums that read all of their records cost at most the goal, with
+  // their slack: the loss_slack of the charge that `charge` makes from a noise multiplier.
+  static Result<double> CalibrateReleases(
+      const privacy::EpsilonDelta& goal, uint64_t count,
+      const std::function<Result<privacy::ChargeRequest>(double noise_multiplier)>& charge);
+
+  // Checks everything that a call will charge for the steps from `done` to `last` against the ledger's limit, before
+  // the first charge. Returns the step at which it ends. A run that resumes pays for every step after its checkpoint,
+  // and ends sooner if not all of them fit. A refusal is kPrivacyRefused and says what would be accepted.
+  struct End {
+    uint64_t step = 0;
+    Status refusal;  // of the steps after `step`, if it is not the last
+  };
+  Result<End> Check(uint64_t done, uint64_t last, bool resumes);
+
+  // Call it after Check. Writes the new limit, and the coming charges into the ledger's plan. Nothing is refused after
+  // it.
+  Status Begin() const;
+
+  // True if the limit is the reason why the next charge of a run at `step`, which ends at `end`, was refused: fewer
+  // steps fit. Any other refusal (an old copy of the ledger, say) must not end a run as complete.
+  bool LimitRefuses(uint64_t step, uint64_t end) const;
+
+  // The mechanisms that a run is charged for before its first step.
+  Result<std::vector<privacy::Mechanism>> Overheads() const;
+
+ private:
+  // The charges for a range of steps, with what comes before the first of them; or for `runs` such runs.
+  Result<std::vector<privacy::ChargeRequest>> Charges(StepRange steps, double noise_factor, bool histogram,
+                                                      uint64_t runs = 1) const;
+  Result<uint64_t> StepsThatFit(StepRange steps, bool histogram) const;
+  Status AddAffordableSteps(StepRange steps, bool histogram, const Status& refusal) const;
+  Status CheckPlan();
+  Status NoRoomInPlan() const;
+
+  const Architecture& architecture_;
+  const TrainingOptions& options_;
+  BudgetTerms terms_;
+  std::vector<privacy::ChargeRequest> to_come_;
+  std::vector<privacy::ChargeRequest> plan_;  // charges of all planned runs, if the plan is still to be written
+};
+
+// A sum that reads all of its records and is released beside the steps: a histogram, the figures of an evaluation.
+struct ReleasedSum {
+  double noise_multiplier = 0;
+  uint64_t count = 1;                                // such sums
+  uint64_t sigma_in_steps = 0, num_coordinates = 0;  // of the discrete noise in each
+  std::string run;
+  const char* purpose = "";
+  privacy::NoiseKind noise = privacy::NoiseKind::kSecure;
+  privacy::RecordPart part = privacy::RecordPart::kAll;
+};
+Result<privacy::ChargeRequest> MakeCharge(const ReleasedSum& sum);
+
+// True if the ledger's limit, or `new_limit` in its place, has room for the charges. An error does not answer the
+// question.
+Result<bool> HasRoom(const privacy::Ledger& ledger, std::span<const privacy::ChargeRequest> charges,
+                     const std::optional<privacy::EpsilonDelta>& new_limit = {});
+// The smallest noise between two with which something fits, up to a factor `precision`; nullopt if even the most is not
+// enough.
+Result<std::optional<double>> FindNoiseThatFits(double too_little, double most, double precision,
+                                                const std::function<Result<bool>(double noise)>& fits);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_BUDGET_H_
