@@ -21,10 +21,10 @@ def test_words_that_are_unknown_or_missing():
     run("wisp no-such-command", 2, "there is no command 'no-such-command'; the commands of wisp are synth, new, train")
     run("lab audit foo --json", 2, "there is no command 'foo'; the commands of wisp-lab audit are step, run")
     run("wisp train --epsilom 3",
-        2, "wisp train has no option '--epsilom'; wisp train --help lists all; did you mean --epsilon?$")
+        2, "wisp train has no option '--epsilom'; wisp train --help-all lists all; did you mean --epsilon?$")
     run("wisp train --recipe r.json --epsilom=3", 2, "wisp train has no option '--epsilom'.*--epsilon?")
     run("wisp privacy epsilon -sigma 3", 2, "wisp privacy epsilon has no option '-sigma'.*--sigma?")
-    run("wisp --zzz", 2, "wisp has no option '--zzz'; wisp --help lists all$")
+    run("wisp --zzz", 2, "wisp has no option '--zzz'; wisp --help-all lists all$")
 
 
 CASES = """\
@@ -74,7 +74,7 @@ def test_a_program_that_starts_this_one_can_tell_missing_files_and_features_tha(
     run("wisp privacy", 2, "ledger")
     r = run("wisp --version")
     assert re.fullmatch(r"wisp \d+\.\d+\.\d+\n", r.out)
-    r = run("wisp train --help")
+    r = run("wisp train --help-all")
     assert "fine-tune" in r.out, "train --help does not explain itself"
     for default in ("recipe 64", "recipe 0.0002", "recipe 3"):
         assert f"without a {default}" in " ".join(r.out.split())

@@ -104,7 +104,7 @@ def test_the_interval_of_checkpoints():
     plain = train.replace("--checkpoint run.ckpt", "--checkpoint-every 5")
     run(f"{plain} --out m.wisp --ledger x.ledger", 2, "is given without --checkpoint")
     run(f"{train} --checkpoint-every 0 --out m.wisp --ledger x.ledger", 2, "allowed are 1 step and more")
-    assert "--checkpoint-every" in run("wisp train --help").out
+    assert "--checkpoint-every" in run("wisp train --help-all").out
 
 
 def test_a_classifier():

@@ -103,7 +103,7 @@ def test_files_that_would_be_lost():
         f"{ROOT}/models/recipes/sst2-dp-fp.json", "texts.json", r'"classes": \[[^]]*\]', r'"classes": ["good", "bad"]'
     )
     run("wisp train --recipe texts.json --labelled texts.txt --out texts.txt --ledger t.db",
-        2, "--out and --data name the same file")
+        2, "--out and --labelled name the same file")
     run("wisp train --recipe texts.json --labelled texts.txt --out l.db --ledger l.db",
         2, "--out and --ledger name the same file")
     assert checksum("log.db", "l.db", "base.wisp") == before, "a refused command changed a file"

@@ -36,7 +36,7 @@ NOT_CODE = (
     ("docs/apple.md", "// Package.swift", "a part of a package in Swift"),
     ("docs/architecture.md", "schema, kernels", "arrows between folders; tests/structure.sh holds them"),
     ("docs/personalise.md", "noise * sqrt", "two formulas"),
-    ("docs/program.md", "wisp synth | new", "the list of commands; tests/program/declared.py holds it"),
+    ("docs/program.md", "wisp synth | new", "the list of commands; tests/program/help.py holds it"),
     ("docs/papers/re-attention.md", "sum over t", "a formula"),
     ("docs/texts.md", '"data": {"classes"', "a part of a recipe, which is JSON only within it"),
 )

@@ -47,11 +47,9 @@ class Program:
 
     def help(self, command):
         if command not in self.known:
-            said = subprocess.run([self.program, *command, "--help"], capture_output=True, text=True)
-            head, _, subcommands = said.stdout.partition("\nSubcommands:\n")
-            options = set(re.findall(r"(?m)^  (?:-\w,)?(--[\w-]+)", head)) | set(re.findall(r"(?m)^  (-\w),", head))
-            options |= set(re.findall(r"(?m)^  --[\w-]+,(--[\w-]+)", head))
-            self.known[command] = (options, set(re.findall(r"(?m)^  (\w[\w-]*)  ", subcommands)))
+            said = subprocess.run([self.program, *command, "--help-all"], capture_output=True, text=True)
+            options = {"-h", *re.findall(r"(?m)^  \[?(--[\w-]+)", said.stdout)}
+            self.known[command] = (options, set(re.findall(r"(?m)^  ([a-z]+)  ", said.stdout)))
         return self.known[command]
 
     def faults(self, words):

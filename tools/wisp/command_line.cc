@@ -9,6 +9,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/train/run/run_spec.h"
+#include "tools/wisp/help.h"
 #include "tools/wisp/option_names.h"
 #include "tools/wisp/options.h"
 #include "tools/wisp/recipe/known_words.h"
@@ -31,13 +32,15 @@ class CommandLine final : public ProgramCommands {
     AddGenerate(app_, chosen_, generate_);
     AddDeployment(app_, chosen_, deployment_);
     CheckNumbers(app_);
+    SetGroups(app_);
   }
 
  private:
   void AddSynth() {
     CLI::App* c = app_.add_subcommand("synth",
+
                                       "Make a synthetic log of events with readable items.\n"
-                                      "  wisp synth --out device.db --population device --users 2000");
+                                      "  wisp synth --out log.db --population device --users 2000");
     c->add_option("--out", synth_.out,
                   "File to write: .db is SQLite, .csv, .tsv and .inter have a header and times, anything else is "
                   "\"user item\" lines.\n"
@@ -57,7 +60,9 @@ class CommandLine final : public ProgramCommands {
 
   void AddNew() {
     CLI::App* c = app_.add_subcommand("new",
+
                                       "Make an untrained model from a recipe.\n"
+                                      "  wisp new --recipe models/recipes/cafe.json --num-items 480 --out new.wisp\n"
                                       "  wisp new --recipe models/recipes/ml-1m.json --data ml-1m.txt --out new.wisp");
     c->add_option("--recipe", new_.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", new_.out, "Model file to write")->required();
@@ -77,12 +82,13 @@ class CommandLine final : public ProgramCommands {
   void AddTrain() {
     CLI::App* c = app_.add_subcommand(
         "train",
+
         "Train a model, or fine-tune one, privately if the recipe says so.\n"
-        "  wisp train --recipe models/recipes/ml-1m.json --data ml-1m.txt --out m.wisp\n"
-        "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8\n"
-        "  wisp train --model gpt2.wisp --texts notes.txt --method phantom --epsilon 8 --num-records-public 5000\n"
-        "      --lora 8 --out tuned.wisp --ledger notes.ledger\n"
-        "  wisp train --recipe models/recipes/sst2-dp-fp.json --labelled train.tsv --out sst2.wisp --ledger l.db");
+        "  wisp train --recipe models/recipes/cafe-device.json --model models/cafe.wisp --data log.db\n"
+        "      --out mine.wisp --ledger log.ledger --budget 8\n"
+        "  wisp train --model gpt2.wisp --texts notes.txt --method phantom --epsilon 8 --lora 8\n"
+        "      --num-records-public 5000 --out tuned.wisp --ledger notes.ledger\n"
+        "  wisp train --recipe r.json --labelled train.tsv --out classifier.wisp --ledger train.ledger");
     c->add_option("--recipe", train_.recipe,
                   "Architecture and hyper-parameters, JSON; required unless a --model learns --texts");
     c->add_option("--out", train_.out, "Model file to write")->required();
@@ -101,8 +107,8 @@ class CommandLine final : public ProgramCommands {
     add("privacy.delta", "; without a recipe 1 / (2 --num-records-public), 0.001 at most");
     add("training.num_records_public");
     c->add_option("--method", train_.method,
-                  "ordinary, phantom, rgp, fest, adafest or adafest+; for labelled texts ordinary, phantom, rgp or "
-                  "dp-fp. In place of the recipe's");
+                  "ordinary, phantom, rgp, fest, adafest or adafest+; in place of the recipe's; for labelled texts "
+                  "ordinary, phantom, rgp or dp-fp");
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the noise variance in the weights");
     add("training.epochs");
     add("training.expected_batch", ". At most --num-records-public");
@@ -139,12 +145,14 @@ class CommandLine final : public ProgramCommands {
   }
 
   void AddEvaluate() {
-    CLI::App* c = app_.add_subcommand("evaluate",
-                                      "Measure HIT@10 and NDCG@10 of the lists that wisp recommend gives.\n"
-                                      "With --texts: how well a decoder predicts them, by its perplexity.\n"
-                                      "With --labelled: how many texts a classifier classifies correctly.\n"
-                                      "  wisp evaluate --model m.wisp --data ml-1m.txt --json\n"
-                                      "  wisp evaluate --model tuned.wisp --texts dev.txt");
+    CLI::App* c =
+        app_.add_subcommand("evaluate",
+
+                            "Measure how often the lists that wisp recommend gives hold the next item (HIT@10, "
+                            "NDCG@10), how well a decoder predicts texts, or a classifier their classes.\n"
+                            "  wisp evaluate --model models/cafe.wisp --data log.db\n"
+                            "  wisp evaluate --model gpt2.wisp --texts dev.txt\n"
+                            "  wisp evaluate --model sst2.wisp --labelled dev.tsv");
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained with it");
     c->add_option("--split", evaluate_.split, "test (the last item of each record) or validation (the one before)")
@@ -162,12 +170,12 @@ class CommandLine final : public ProgramCommands {
   }
 
   void AddInspect() {
-    CLI::App* c = app_.add_subcommand(
-        "inspect",
-        "Show the contents of a model file (architecture, tensors, provenance), or the memory that it needs.\n"
-        "  wisp inspect m.wisp\n"
-        "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040\n"
-        "  wisp inspect m.wisp --memory --method adafest --noise-multiplier 1 --batch 256 --records 6040");
+    CLI::App* c =
+        app_.add_subcommand("inspect",
+
+                            "Show the contents of a model file, or the memory that it needs.\n"
+                            "  wisp inspect models/cafe.wisp\n"
+                            "  wisp inspect models/cafe.wisp --memory --method phantom --threads 2 --records 6040");
     c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
     auto* memory = c->add_flag(
@@ -217,6 +225,7 @@ class CommandLine final : public ProgramCommands {
 
   void AddPrivacy() {
     CLI::App* c = app_.add_subcommand("privacy",
+
                                       "Show what a ledger's data set has spent, or do accounting without a ledger.\n"
                                       "  wisp privacy --ledger log.ledger --delta 1e-5\n"
                                       "  wisp privacy check statement.json --ledger log.ledger\n"
@@ -238,10 +247,15 @@ class CommandLine final : public ProgramCommands {
     AddAnchor(check, privacy_.anchor);
     AddRepeated(check, "--model", privacy_.models, "A model that the statement names; may be repeated");
     chosen_.OnCall(check, PrivacyCheck, privacy_);
-    CLI::App* epsilon =
-        c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
+    CLI::App* epsilon = c->add_subcommand("epsilon",
+
+                                          "Compute epsilon of a number of steps of the Poisson-subsampled Gaussian.\n"
+                                          "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5");
     epsilon->add_option("--sigma", privacy_.noise_multiplier, "Noise multiplier")->required();
-    CLI::App* calibrate = c->add_subcommand("calibrate", "The smallest noise multiplier for a target epsilon.");
+    CLI::App* calibrate = c->add_subcommand("calibrate",
+
+                                            "Find the smallest noise multiplier for a target epsilon.\n"
+                                            "  wisp privacy calibrate --epsilon 4 --q 0.01 --steps 1000 --delta 1e-5");
     calibrate->add_option("--epsilon", privacy_.epsilon, "Target")->required();
     for (CLI::App* sub : {epsilon, calibrate}) {
       sub->add_option("--q", privacy_.sampling_probability, "Sampling probability")->required();

@@ -97,8 +97,8 @@ inline void AddPlannedRuns(CLI::App* app, std::optional<uint32_t>& planned_runs)
 inline CLI::Validator ThreadsRange() { return Within(0, static_cast<int>(kMaxThreads)); }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {
-  auto* path = app->add_option("--data", data.path,
-                               "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");
+  auto* path =
+      app->add_option("--data", data.path, "File of events: SQLite, CSV, TSV, .inter, ratings.dat or text lines");
   if (required) path->required();
   app->add_option("--format", data.format, "auto, user-item, ratings-dat, csv, tsv, inter or sqlite")
       ->capture_default_str();

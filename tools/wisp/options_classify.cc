@@ -6,7 +6,7 @@ namespace wisp::tools {
 
 void AddTrainLabelled(CLI::App* c, TrainArguments& a) {
   c->add_option("--labelled", a.labelled,
-                "File of labelled texts that a classifier learns, in place of --data: label<TAB>text lines, or TSV or "
+                "File of labelled texts that a classifier learns, in place of --data; label<TAB>text lines, or TSV or "
                 "CSV with a header (--format)");
   AddField(c, a.given, "data.text_column", RunKind::kClasses);
   AddField(c, a.given, "data.label_column", RunKind::kClasses);

@@ -5,14 +5,15 @@ namespace wisp::tools {
 namespace {
 
 void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
-  CLI::App* c = app.add_subcommand(
-      "convert",
-      "Import, export, compress or merge a model (docs/convert.md). A wisp model is exported, compressed or merged,\n"
-      "any other is imported.\n"
-      "  wisp convert models/cafe.wisp --out cafe.safetensors\n"
-      "  wisp convert gpt2.wisp --int8 --out gpt2-int8.wisp\n"
-      "  wisp convert base.wisp --adapter mine.wisp --out merged.wisp\n"
-      "  wisp convert all-MiniLM-L6-v2 --out minilm.wisp --dataset \"what it learned from\"");
+  CLI::App* c =
+      app.add_subcommand("convert",
+
+                         "Import, export, compress or merge a model (docs/convert.md). A wisp model is exported, "
+                         "compressed or merged; any other is imported.\n"
+                         "  wisp convert models/cafe.wisp --out cafe.safetensors\n"
+                         "  wisp convert gpt2.wisp --int8 --out gpt2-int8.wisp\n"
+                         "  wisp convert base.wisp --adapter mine.wisp --out merged.wisp\n"
+                         "  wisp convert all-MiniLM-L6-v2 --out minilm.wisp --dataset \"what it learned from\"");
   c->add_option("in,--in", a.in,
                 "A wisp model, a folder with config.json and model.safetensors, or a safetensors file. F16 and BF16\n"
                 "become F32")
@@ -59,6 +60,7 @@ void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
 
 void AddEmbed(CLI::App& app, Chosen& chosen, EmbedArguments& a) {
   CLI::App* c = app.add_subcommand("embed",
+
                                    "Write the representation of each text, a vector.\n"
                                    "  wisp embed minilm.wisp --text \"a good film\" --json");
   c->add_option("model,--model", a.model, "Model file of an encoder or a classifier")->required();

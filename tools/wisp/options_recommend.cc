@@ -28,11 +28,12 @@ void AddPrivateRecommend(CLI::App* c, PrivateSampleArguments& p) {
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& a) {
   CLI::App* c = app.add_subcommand(
       "recommend",
+
       "Recommend the best next items for a user of a log, or after a history.\n"
-      "  wisp recommend --model m.wisp --data log.db --user u00007\n"
-      "  wisp recommend --model m.wisp --history tea-mint,bagel-lentil --count 5\n"
-      "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
-      "      --public-dataset shipped --epsilon 8 --delta 1e-6 --planned-samples 20");
+      "  wisp recommend --model models/cafe.wisp --data log.db --user u00007\n"
+      "  wisp recommend --model models/cafe.wisp --history tea-mint,bagel-lentil --count 5\n"
+      "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger\n"
+      "      --base models/cafe.wisp --public-dataset shipped --epsilon 8 --delta 1e-6 --planned-samples 20");
   c->add_option("--model", a.model, "Model file")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained with it");
   c->add_option("--user", a.user, "A user of the data");

@@ -44,7 +44,7 @@ void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
 }  // namespace
 
 void AddTrainTexts(CLI::App* c, TrainArguments& a) {
-  c->add_option("--texts", a.texts, "File of texts that a decoder learns, in place of --data (docs/texts.md)");
+  c->add_option("--texts", a.texts, "File of texts that a decoder learns, in place of --data; see docs/texts.md");
   AddField(c, a.given, "text.record", RunKind::kTexts,
            ". line, paragraph (between blank lines), or chunk:N,\n"
            "pieces of N bytes of one long text, which protect no person");
@@ -72,14 +72,14 @@ void AddEvaluateTexts(CLI::App* c, EvaluateArguments& a) {
 void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   CLI::App* c = app.add_subcommand(
       "generate",
+
       "Continue a text, token by token. Without --private nothing is charged.\n"
       "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95\n"
       "  wisp generate gpt2.wisp --prompts prompts.txt --json\n"
-      "  wisp generate --private --model plain.wisp --base gpt2.wisp --public-dataset webtext\n"
-      "      --ledger notes.ledger --epsilon 8 --planned-samples 500 --max-tokens 50 --prompt \"Dear\"\n"
-      "  wisp generate --private --model gpt2.wisp --public-dataset webtext --private-texts notes.txt\n"
-      "      --contexts 8 --ledger notes.ledger --epsilon 8 --planned-samples 500 --max-tokens 50 --prompt \"A "
-      "note:\"");
+      "  wisp generate tuned.wisp --private --base gpt2.wisp --public-dataset webtext --prompt \"Dear\"\n"
+      "      --ledger notes.ledger --epsilon 8 --planned-samples 500 --max-tokens 50\n"
+      "  wisp generate gpt2.wisp --private --public-dataset webtext --private-texts notes.txt\n"
+      "      --contexts 8 --ledger notes.ledger --epsilon 8 --planned-samples 500 --prompt \"A note:\"");
   c->add_option("model,--model", a.model, "A decoder whose file has its tokenizer (wisp convert)")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained with it");
   auto* prompt = AddOptional(c, "--prompt", a.prompt, "The text to continue");

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "runtime/core/text.h"
+#include "tools/wisp/help.h"
 #include "tools/wisp/option_names.h"
 #include "tools/wisp/options.h"
 #include "tools/wisp/recipe/known_words.h"
@@ -73,6 +74,9 @@ ProgramCommands::ProgramCommands(const char* name, const std::string& purpose)
               "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a "
               "fault of the program.",
           name) {
+  app_.formatter(std::make_shared<HelpText>());
+  app_.set_help_flag("-h,--help", "Show what most people need");
+  app_.set_help_all_flag("--help-all", "Show every option");
   app_.set_version_flag("--version", std::string(name) + " " WISP_VERSION);
   app_.require_subcommand(1);
 }

@@ -148,7 +148,7 @@ TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
       }
     });
   });
-  EXPECT_EQ(repeated, 14u);
+  EXPECT_EQ(repeated, 13u);
 }
 
 TEST(CommandLine, ZerosBeforeANumber_areNotOctal) {

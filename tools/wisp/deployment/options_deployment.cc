@@ -25,12 +25,13 @@ void AddDeploymentOptions(CLI::App* c, DeploymentArguments& deployment) {
 void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
   CLI::App* c = app.add_subcommand(
       "plan",
-      "Plan the privacy budget of a deployment before the first look at its data: noise, steps and evaluations of all\n"
-      "its training sessions. Predicts the cost and the gain of a session. Reads no event.\n"
-      "  wisp plan --data log.db --model base.wisp --epsilon 8 --for \"1 year\" --every \"1 day\" --unit session\n"
-      "      --session-gap 1800 --num-records-public 2000\n"
-      "  wisp plan --data log.db --model base.wisp --left\n"
-      "  wisp plan --data log.db --model base.wisp --change --for \"6 months\" --every \"1 week\"");
+
+      "Plan the privacy budget of a deployment before the first look at its data: noise, steps and evaluations of "
+      "all training sessions. It predicts the cost and the gain of one, and reads no event.\n"
+      "  wisp plan --data log.db --model models/cafe.wisp --epsilon 8 --for \"1 year\" --unit user\n"
+      "      --num-records-public 2000\n"
+      "  wisp plan --data log.db --model models/cafe.wisp --left\n"
+      "  wisp plan --data log.db --model models/cafe.wisp --change --for \"6 months\" --every \"1 week\"");
   AddDeploymentOptions(c, a.deployment);
   auto* left = c->add_flag("--left", a.left, "Instead: show the rest of the plan that the ledger has");
   auto* change =
@@ -84,14 +85,14 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
 }
 
 void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
-  CLI::App* c = app.add_subcommand(
-      "personalise",
-      "Run one training session of the plan: train, evaluate when it is time, and serve the personalised model only if "
-      "it\n"
-      "was found better than the base. Resumes where it stopped. The model is better if \"evidence\", how much more "
-      "often its\n"
-      "lists held what people did next, is above \"threshold\", the most that chance and noise alone could explain.\n"
-      "  wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger log.ledger");
+  CLI::App* c =
+      app.add_subcommand("personalise",
+
+                         "Run one training session of the plan. It trains, evaluates when it is time, and serves the "
+                         "personalised model only if it was found better than the base, which is when \"evidence\", "
+                         "how much more often its lists held what people did next, is above \"threshold\", the most "
+                         "that chance and noise alone could explain. It resumes where it stopped.\n"
+                         "  wisp personalise --data log.db --model models/cafe.wisp --out served.wisp");
   c->add_option("--out", a.out, "The model to serve; its candidate, checkpoint and lock lie beside it")->required();
   AddDeploymentOptions(c, a.deployment);
   c->add_flag("--start-over", a.anew,
@@ -106,12 +107,12 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
 void AddReport(CLI::App& app, Chosen& chosen, ReportArguments& a) {
   CLI::App* c = app.add_subcommand(
       "report",
-      "Write a page about a deployment: plan and reality, costs, evaluations, the statement. It needs the ledger\n"
-      "only. With the models it also says what each layer learned; with the log, one part of it is\n"
-      "for this device's owner only.\n"
+
+      "Write a page about a deployment: plan and reality, costs, evaluations, the statement. It needs the ledger only. "
+      "With the models it also says what each layer learned. With the log, one part of it is for this device's owner "
+      "only.\n"
       "  wisp report --ledger log.ledger --html report.html\n"
-      "  wisp report --ledger log.ledger --html report.html --model base.wisp --out mine.wisp\n"
-      "  wisp report --ledger log.ledger --html report.html --data log.db --model base.wisp --out mine.wisp");
+      "  wisp report --ledger log.ledger --html report.html --model models/cafe.wisp --out served.wisp");
   c->add_option("--ledger", a.ledger, "The ledger with the plan")->required();
   AddAnchor(c, a.anchor);
   c->add_option("--html", a.html, "File to write")->required();
@@ -128,10 +129,11 @@ void AddReport(CLI::App& app, Chosen& chosen, ReportArguments& a) {
 void AddRebase(CLI::App* catalogue, Chosen& chosen, RebaseArguments& a) {
   CLI::App* c = catalogue->add_subcommand(
       "rebase",
-      "Move what was learned to a new base. The new base itself is served until an "
-      "evaluation finds the moved model better.\n"
-      "  wisp catalogue rebase --from base.wisp --to base-2.wisp --out mine.wisp\n"
-      "  wisp catalogue rebase --from base.wisp --adapter a.wisp --to base-2.wisp --out b.wisp");
+
+      "Move what was learned to a new base. The new base itself is served until an evaluation finds the moved model "
+      "better.\n"
+      "  wisp catalogue rebase --from models/cafe.wisp --to base-2.wisp --out served.wisp\n"
+      "  wisp catalogue rebase --from models/cafe.wisp --adapter a.wisp --to base-2.wisp --out b.wisp");
   c->add_option("--from", a.from, "The previous base")->required();
   c->add_option("--to", a.to, "The new base, which --model of wisp personalise names from now on")->required();
   c->add_option("--out", a.out, "The served model, --out of wisp personalise")->required();
@@ -143,10 +145,11 @@ void AddRebase(CLI::App* catalogue, Chosen& chosen, RebaseArguments& a) {
 void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a, RebaseArguments& rebase) {
   CLI::App* catalogue =
       app.add_subcommand("catalogue",
-                         "Change the items of a base. After adding some, move personalised models with rebase.\n"
-                         "  wisp catalogue add --model base.wisp --items new.tsv --out base-2.wisp\n"
-                         "  wisp catalogue retire --model base.wisp --items gone.txt --out base-2.wisp\n"
-                         "  wisp catalogue list --model base.wisp");
+
+                         "Change the items of a base, and move personalised models to the new base.\n"
+                         "  wisp catalogue list --model models/cafe.wisp\n"
+                         "  wisp catalogue add --model models/cafe.wisp --items new.tsv --out base-2.wisp\n"
+                         "  wisp catalogue retire --model models/cafe.wisp --items gone.txt --out base-2.wisp");
   catalogue->require_subcommand(1);
   CLI::App* add = catalogue->add_subcommand("add", "Write a base with more items. What is known of them is public.");
   add->add_option("--model", a.model, "The base")->required();
@@ -184,6 +187,7 @@ CLI::App* AddLogCommand(CLI::App* log, const char* name, const char* help, LogAr
 
 void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   CLI::App* log = app.add_subcommand("log",
+
                                      "Maintain a log of events. Local only: the output is not private.\n"
                                      "  wisp log count log.db\n"
                                      "  wisp log erase log.db --user u17\n"

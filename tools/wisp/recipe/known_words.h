@@ -29,7 +29,7 @@ inline std::string UnknownOption(const std::string& path, const CLI::App& app, c
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& known : option->get_lnames()) near.Add("--" + known);
   }
-  return path + " has no option '" + name + "'" + "; " + path + " --help lists all" + near.Question();
+  return path + " has no option '" + name + "'" + "; " + path + " --help-all lists all" + near.Question();
 }
 
 // Returns a sentence about the first word of the command line that is neither a command, an option nor a value, or
