@@ -59,7 +59,7 @@ class InPlace:
             words = words[1:]
         del words[words.index("-o"):words.index("-o") + 2]
         output = folder / "fault.o"
-        words += ["-O1", "-w", "-I", str((ROOT / fault.file).parent), "-o", str(output), "-c", str(source)]
+        words += ["-O0", "-w", "-I", str((ROOT / fault.file).parent), "-o", str(output), "-c", str(source)]
         made = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
         return (output, "") if made.returncode == 0 else (None, made.stderr)
 
