@@ -131,14 +131,29 @@ constexpr uint64_t LayoutOfPieces() {
     ViewPiece piece = {digits, 0};
     const char* written = digits;
     switch (static_cast<PieceKind>(rest & kMask)) {
-      case PieceKind::kNone: break;
-      case PieceKind::kText: text += va_arg(pieces, const char*); break;
-      case PieceKind::kString: text += *va_arg(pieces, const std::string*); break;
-      case PieceKind::kView: piece = va_arg(pieces, ViewPiece); break;
-      case PieceKind::kSigned: written = std::to_chars(digits, end, va_arg(pieces, int64_t)).ptr; break;
-      case PieceKind::kUnsigned: written = std::to_chars(digits, end, va_arg(pieces, uint64_t)).ptr; break;
-      case PieceKind::kFloat: written = WriteDecimal(digits, va_arg(pieces, double), 6); break;
-      case PieceKind::kDouble: written = WriteDecimal(digits, va_arg(pieces, double), 9); break;
+      case PieceKind::kNone:
+        break;
+      case PieceKind::kText:
+        text += va_arg(pieces, const char*);
+        break;
+      case PieceKind::kString:
+        text += *va_arg(pieces, const std::string*);
+        break;
+      case PieceKind::kView:
+        piece = va_arg(pieces, ViewPiece);
+        break;
+      case PieceKind::kSigned:
+        written = std::to_chars(digits, end, va_arg(pieces, int64_t)).ptr;
+        break;
+      case PieceKind::kUnsigned:
+        written = std::to_chars(digits, end, va_arg(pieces, uint64_t)).ptr;
+        break;
+      case PieceKind::kFloat:
+        written = WriteDecimal(digits, va_arg(pieces, double), 6);
+        break;
+      case PieceKind::kDouble:
+        written = WriteDecimal(digits, va_arg(pieces, double), 9);
+        break;
     }
     text.append(piece.text, piece.size).append(digits, static_cast<size_t>(written - digits));
   }

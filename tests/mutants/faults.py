@@ -1,5 +1,10 @@
-"""Defines a fault, and collects all of them. Each faults_*.py has one function for each subject."""
+"""Defines a fault, and collects those that lie beside the tests: faults.py of each folder."""
 import dataclasses
+import importlib.util
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+TESTS = HERE.parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,19 +24,17 @@ def table(file, rows):
 
 
 def all_faults():
-    import faults_accounting
-    import faults_cuda
-    import faults_edges
-    import faults_layers
-    import faults_personalise
-    import faults_private_sampling
-    import faults_program
-    import faults_texts
-    import faults_training
-    faults = (faults_training.faults() + faults_accounting.faults() + faults_private_sampling.faults() +
-              faults_edges.faults() + faults_layers.faults() + faults_personalise.faults() + faults_program.faults() +
-              faults_cuda.faults() + faults_texts.faults())
-    names = [f.name for f in faults]
-    assert len(names) == len(set(names)), "two faults of one name"
-    assert all(f.before != f.after and f.tests for f in faults), "a fault that changes nothing, or that nothing kills"
-    return faults
+    """Those of every faults.py beside the tests of a folder of sources."""
+    found = []
+    for path in sorted(TESTS.rglob("faults.py")):
+        if path.parent == HERE:
+            continue
+        spec = importlib.util.spec_from_file_location("faults_of_" + path.parent.name, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found += module.FAULTS
+    names = [f.name for f in found]
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice, f"two faults of one name: {twice}"
+    assert all(f.before != f.after and f.tests for f in found), "a fault that changes nothing, or that nothing kills"
+    return found
