@@ -76,8 +76,9 @@ struct AccumulateRowsOnGridArgs {
   double* squares_B;
 };
 
-// Does this for rows [slots, d] of each record b. Row j goes to row slot_BJ[b, j] of the sum; it is skipped if that is
-// -1. Several rows, of one record or of several, may go to one row of the sum. slot_BJ is in the same memory as x.
+// Adds rows [slots, d] of each record b on the same grid. Row j goes to row slot_BJ[b, j] of the sum; it is skipped if
+// that is -1. Several rows, of one record or of several, may go to one row of the sum. slot_BJ is in the same memory as
+// x.
 template <class T = float>
 struct AccumulateSlotsOnGridArgs {
   const T* x_BJD;

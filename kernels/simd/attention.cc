@@ -94,7 +94,7 @@ void Mix(const Step& step, const Rows& p, const float* w, size_t ldw, const floa
   }
 }
 
-// Does this for the variance: squares the probabilities and their normalisers in place.
+// Computes the variance of the mixed values: squares the probabilities and their normalisers in place.
 void MixVariance(const ForwardHead& head, const Step& step, const Rows& p, float* inverse) {
   const auto& a = head.a;
   const D d;

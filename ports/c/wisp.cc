@@ -222,8 +222,8 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
   }
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend_batch", histories, num_histories));
-  // A list never holds more items than the model has. `count` remains the stride between two histories in `out`, as far
-  // as addresses reach.
+  // A list never holds more items than the model has. `count` is still the distance between two lists in `out`, so it
+  // is checked against the largest address below.
   const size_t best_of = std::min<size_t>(count, model->session->architecture().num_items);
   const size_t most = PTRDIFF_MAX / sizeof(wisp_recommendation);
   if (num_histories > most || (num_histories > 1 && count > (most - best_of) / (num_histories - 1))) {

@@ -8,7 +8,7 @@
  *     thread at a time; different handles are independent. The library has no global state, prints nothing, never
  *     exits, and lets no C++ exception out.
  *   - After fork() the child may close every handle, and use models that are on the processor, on one thread. Logs and
- *     charged samples refuse to work there (WISP_INVALID_ARGUMENT): open them anew.
+ *     charged samples refuse to work there (WISP_INVALID_ARGUMENT): open them again.
  *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
  *     "default" for every field unless said otherwise. A result struct is filled up to its size, never beyond.
  *     A size that no version ever had (below 8, or no multiple of its alignment) is WISP_INVALID_ARGUMENT, and so is an
@@ -463,14 +463,14 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
                                                 wisp_personalise_memory* memory, wisp_error* error);
 
 /* Fine-tunes with DP-SGD (record = one unit of the log; Poisson sampling; exact discrete Gaussian noise from the
- * operating system's randomness). Every step is charged to the ledger before its noise is sampled. `result` may be
+ * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be
  * NULL. When cancelled or failed, no model is written and what was charged stays charged. With a checkpoint_path the
  * run is saved there every checkpoint_every steps, when it is cancelled, and before the model is written; a process
  * that is killed loses what came after the last of these. The next call with the same path and options resumes there,
  * pays for the steps that are left, and removes the file once the model is written. What was charged but unused when
  * the run stopped stays spent. If the ledger's limit has no room for all steps that are left, the run ends with those
  * that it allows (planned_steps). A checkpoint of other options or another model is refused and stays: delete it to
- * start anew. A checkpoint learned from the log: keep it as private. WISP_IO, before a charge: another run will write
+ * start over. A checkpoint learned from the log: keep it as private. WISP_IO, before a charge: another run will write
  * the same output or checkpoint. WISP_PRIVACY_REFUSED, before a charge: a model imported from data that nobody named,
  * or a budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,

@@ -7,7 +7,7 @@
  *   wisp_run_options run = WISP_INIT(wisp_run_options);      each night, in a thread of the app's
  *   ...
  *   wisp_run_result result = WISP_INIT(wisp_run_result);
- *   if (wisp_run_planned(&run, &result, &error) == WISP_OK && result.changed) open run.output_path anew;
+ *   if (wisp_run_planned(&run, &result, &error) == WISP_OK && result.changed) open run.output_path again;
  *
  * A model that is open stays as it is while a run replaces its file.
  *
@@ -127,8 +127,8 @@ typedef struct wisp_budget {
   double epsilon_limit; /* NaN: the ledger has no limit */
   int32_t has_plan;     /* 1: the ledger has a plan of runs, and the next three are its */
   int32_t not_read;
-  /* left of the plan as written; once other runs or draws were charged beside it, fewer may fit the limit. Evaluations
-   * are counted only for WISP_EVALUATION_PRIVATE */
+  /* left of the plan as written; once other runs or samples were charged beside it, fewer may fit the limit.
+   * Evaluations are counted only for WISP_EVALUATION_PRIVATE */
   uint64_t runs_left, steps_left, evaluations_left;
 } wisp_budget;
 
@@ -196,7 +196,7 @@ typedef struct wisp_run_result { /* the outcome of a run */
  * the file at output_path if a candidate was found better than the base. It may be stopped at any moment, by `progress`
  * or by the system: what was paid for is kept, and the next call resumes. A damaged file beside output_path, or a
  * damaged output, ends nothing: a warning of `logger` says what was found and how the run continues. A warning also
- * says that training begins anew although steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or
+ * says that training starts over although steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or
  * did not pay for the candidate. WISP_INVALID_DATA: the base or the ledger is damaged. WISP_IO: another run runs on
  * the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_run_planned(const wisp_run_options* options, wisp_run_result* result, wisp_error* error);
@@ -218,7 +218,7 @@ WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, u
 typedef struct wisp_rebase_result { /* what was carried over */
   size_t size;
   /* 0: nothing was learned yet, shapes differ in more than the number of items, or the new base was not trained from
-   * the old one: training then begins anew */
+   * the old one: training then starts over */
   int32_t carried;
   uint32_t shared_items; /* items of both bases */
   uint32_t lost_items;   /* items of the old base alone: what was learned of them is lost */
@@ -276,7 +276,7 @@ WISP_API wisp_code wisp_log_events(const wisp_log* log, const char* user, wisp_o
 
 /* Deletes all events of the user and overwrites them; *erased, which may be NULL, is their number. Models keep what
  * they learned from them, under their guarantee. To delete that too, delete the output with the files beside it: the
- * next run then begins from the base, with what is left of the plan, and is evaluated anew. */
+ * next run then starts over from the base, with what is left of the plan and of its evaluations. */
 WISP_API wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* erased, wisp_error* error);
 
 typedef struct wisp_prune_options { /* which events are deleted */

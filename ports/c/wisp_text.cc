@@ -116,7 +116,7 @@ Status TokenizeTo(wisp_text_model* model, const char* text, int32_t* tokens, siz
 
 Status CheckRepresents(const wisp_text_model& model, const char* called) {
   if (model.represents) return OkStatus();
-  return InvalidArgument(called, ": ", model.model().name(), " is a decoder, which goes on with texts");
+  return InvalidArgument(called, ": ", model.model().name(), " is a decoder, which continues texts");
 }
 
 Status Embed(wisp_text_model* model, const char* text, float* vector, size_t width) {

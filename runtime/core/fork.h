@@ -20,7 +20,7 @@ extern std::atomic<uint32_t> num_forks;
 // After the first call, num_forks increases in each child. Returns 0, or the system's error number.
 int WatchForks();
 
-// The process that made the object which holds this. Copies and moved objects keep the original's process.
+// Remembers the process that made an object, as a member of it. Copies and moved objects keep the original's process.
 class Origin {
  public:
   Origin();

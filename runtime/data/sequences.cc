@@ -193,7 +193,7 @@ Status SequenceBuilder::CheckForm() const {
              : OkStatus();
 }
 
-// Evaluates each event by its own time alone.
+// Keeps or drops each event by its own time alone.
 Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const int64_t second = units.times_per_second;
   const auto outside = [&](const Added& e) { return e.time < 0 || e.time > LatestTime(units.times_per_second); };

@@ -82,8 +82,8 @@ inline constexpr int kSessionPasses = 8;
 // The error kIo for a log that cannot be written. It has the database's message, so call it right after the failure.
 Status LogWriteError(const std::string& path, sqlite3* database);
 
-// Records in the log that the sessions read are charged to a ledger, by Ledger::id. Call it before the ledger's first
-// charge. kIo as in Save.
+// Stores in the log that a ledger, named by Ledger::id, was charged for the sessions that were read. Call it before the
+// ledger's first charge. kIo as in Save.
 Status AddLedger(const SessionsRead& sessions, const std::string& ledger);
 
 // Deletes the events of the table `events` whose session ended before `limit`, all of a session or none, and events in

@@ -21,7 +21,7 @@ class RowsOnDevice final : public DeviceBatch {
 
  private:
   void MarkTaken(size_t row, std::span<const int32_t> history, const RecommendOptions& options);
-  // For at most rows_ histories. all_finite is that of TopK.
+  // Recommends for at most rows_ histories at once. `all_finite` is as in TopK.
   Status RecommendSome(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                        Recommendation* best, size_t* found, bool& all_finite);
   // The host chooses from all scores if more items are wanted than a device can choose.

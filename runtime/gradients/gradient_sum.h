@@ -71,8 +71,8 @@ class GridGradientSum : public GradientSum {
   // records (kernels/formed.h), from one thread.
   void AddRows(const float* x, size_t stride, size_t rows, size_t n, const float* steps_B, int32_t sign,
                double* squares_B);
-  // Does this for rows [slots, d] of each record. Row j goes to coordinates first + slot_BJ[b, j] * d on; slot -1: it
-  // is skipped.
+  // Adds rows [slots, d] of each record in the same way. Row j goes to coordinates first + slot_BJ[b, j] * d on; slot
+  // -1: it is skipped.
   struct Slots {
     const int32_t* slot_BJ = nullptr;  // in the device's memory
     size_t slots = 0, first = 0, d = 0;

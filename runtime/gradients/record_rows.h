@@ -38,7 +38,7 @@ class RecordRows {
   void Forget();
 
   size_t size_bytes() const;
-  // The size_bytes that such an object will have. Allocates nothing.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(size_t max_records, size_t row_size);
 
  private:

@@ -15,7 +15,7 @@ class RowGradient {
  public:
   RowGradient(size_t max_rows, size_t d, const kernels::Memory& memory = {});
 
-  // Bytes that such an object will hold; the member is about this object.
+  // PlanBytes: the bytes that an object with these arguments would hold. size_bytes: those that this object holds.
   static size_t PlanBytes(size_t max_rows, size_t d) {
     return max_rows * (sizeof(Entry) + sizeof(int32_t)) + AlignedArray<float>::AllocatedBytes(max_rows * d);
   }

@@ -30,7 +30,7 @@ class SumGradients final : public BatchGradients {
   std::span<const RecordOutcome> FinishRecords() override { return {outcomes_.data(), num_records_}; }
 
   size_t scratch_bytes() const override;
-  // The scratch_bytes that such an object will have. Allocates nothing.
+  // Returns scratch_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const Setup& setup, size_t num_negatives);
 
  private:

@@ -1,5 +1,5 @@
 // Inference on a device that has memory of its own, as the core calls it. runtime/device has all of it. In a build
-// without that room (WISP_DEVICE=OFF) CheckDevice refuses every device but the processor.
+// without that folder (WISP_DEVICE=OFF) CheckDevice refuses every device but the processor.
 //
 //   WISP_RETURN_IF_ERROR(CheckDevice(device));
 //   const std::unique_ptr<DeviceWeights> weights = MakeDeviceWeights(graph.parameters(), tensors, device.memory);

@@ -28,10 +28,10 @@ Result<kernels::Device> ChooseDevice(const SessionOptions& o) {
 Status CheckKept(const SessionOptions& o, const kernels::Device& device, const Architecture& a) {
   if (o.kept == kernels::CacheType::kFloat) return OkStatus();
   if (!device.memory.is_host())
-    return Unsupported("keys and values are kept as halves on the processor, and the session is on the device ",
+    return Unsupported("a float16 key/value cache is for the processor, and the session is on the device ",
                        device.ops->name);
   if (a.re_attention == ReAttention::kOn)
-    return Unsupported("keys and values are kept as halves without Re-Attention, and the model has it");
+    return Unsupported("a float16 key/value cache is for models without Re-Attention, and the model has it");
   return OkStatus();
 }
 

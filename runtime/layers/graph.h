@@ -69,7 +69,7 @@ class GraphBase {
   }
   // For `num_threads` threads, including the caller (parts.h): buffers for each other thread. Null for one thread.
   [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
-  // Bytes that these allocate, known without allocating.
+  // The bytes that contexts, helpers and caches of this graph allocate, computed without allocating them.
   size_t training_bytes() const { return inference_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes() + plan_.host.allocated_bytes(); }
   // part of these bytes that is host memory, also when a device runs the graph

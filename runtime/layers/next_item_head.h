@@ -76,7 +76,7 @@ class NextItemHead {
   // Computes z [rows, n], the logits of a tile.
   void ComputeLogits(const RecordContext& context, const Tile& tile, const float* h, float* z) const;
   const float* PackedTile(const Weights& weights, const Tile& tile) const;
-  // Does this for packed rows of the tile; rows of z are `ldz` apart.
+  // Computes z from packed rows of the tile; rows of z are `ldz` apart.
   void Multiply(const Weights& weights, const float* packed, const Tile& tile, const float* h, size_t rows, float* z,
                 size_t ldz) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;

@@ -46,7 +46,7 @@ class Stack {
   void NormBackward(const RecordContext& context, FactorSink& sink) const {
     NormBackward(context, context.forward(states_.back()), dlast(context), sink);
   }
-  // Does this for rows x that lie elsewhere, and writes to dx [rows, D].
+  // Computes that gradient from rows x that lie elsewhere, and writes it to dx [rows, D].
   void NormBackward(const RecordContext& context, const float* x, float* dx, FactorSink& sink) const;
   bool has_norm() const { return final_norm_.has_value(); }
   float* dlast(const RecordContext& context) const { return context.backward(dstates_.back()); }

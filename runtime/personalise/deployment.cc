@@ -60,7 +60,7 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("num_records_at_start", s.num_records_at_start);
 }
 
-// The measure of evaluation, and the end of the text.
+// Ends the text of the settings: the metric that evaluations use.
 constexpr char kMeasure[] = " measure=ndcg@10";
 
 }  // namespace
@@ -107,7 +107,7 @@ Status CheckPlanBase(const DeploymentSettings& settings, const ModelFile& base, 
                          "ledger '",
                          ledger.path(), "' was made for a base whose lists may", allows ? " not" : "",
                          ": change what is left of the plan with this base (`wisp_plan_change`); where nothing was "
-                         "charged yet, make it anew (`replace`)");
+                         "charged yet, replace it (`replace`)");
 }
 
 namespace {
@@ -228,7 +228,8 @@ namespace {
 
 using Plans = std::vector<privacy::LedgerPlan>;
 
-// Drops earlier plans for parts of the records that this plan leaves alone, such as those of another evaluation.
+// Withdraws earlier plans for record parts that this deployment has no plan for, such as the part that an earlier plan
+// evaluated on.
 void DropOtherPlans(const Plans& plans, const Deployment& deployment, const std::string& run,
                     privacy::LedgerSetup& setup) {
   using privacy::RecordPart;
@@ -340,7 +341,7 @@ uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entrie
   return left;
 }
 
-// The last plan for evaluation; null without evaluation, or if evaluation is not charged.
+// Returns the newest plan that pays for evaluations; null if there are no evaluations, or if they are not charged.
 const privacy::LedgerPlan* EvaluationPlan(const Plans& plans) {
   const privacy::LedgerPlan* evaluation = nullptr;
   for (const privacy::LedgerPlan& plan : plans) {
@@ -431,7 +432,8 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
   if (settings.trains_until > 0) return settings.trains_until;
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
-  // The share of an evaluation that each charge brought nearer, by the plan then in force: no later plan moves it back.
+  // Each charge of training brings the next evaluation nearer, by a share that follows from the plan in force at that
+  // time. So a later plan never moves an evaluation back.
   double due = 0;
   std::optional<int64_t> newest, until;
   std::optional<DeploymentSettings> then;

@@ -142,9 +142,8 @@ Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);
 
 // The second since 1970 up to which events train; later ones are for evaluation. It is public: the plan's constant, or
 // the time of the charge with which the newest of the plan's evaluations became due. So training lags behind by the
-// time between two evaluations, and the events that it has not seen evaluate it: no candidate has learned from an event
-// after this moment. Before the first evaluation it is the newest charge of training, or `now` without charges. Without
-// evaluation all events train.
+// time between two evaluations, and each evaluation uses events that no candidate has learned from. Before the first
+// evaluation it is the newest charge of training, or `now` without charges. Without evaluation all events train.
 Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSettings& settings, int64_t now);
 
 // The steps, up to `most`, that the plan pays for when it trains a model of this shape. They are fewer than the plan

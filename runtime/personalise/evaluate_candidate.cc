@@ -71,8 +71,8 @@ class Reader {
   size_t read_ = 0;  // number of items of the newest history in the key/value cache
 };
 
-// The newest events by which a record may be evaluated, at most num_targets. The first event has no history and is
-// never one of them.
+// Returns the indices of the newest events that both models are tested on, at most num_targets. The first event is
+// never among them, because it has no history.
 std::vector<size_t> ChooseTargets(std::span<const int32_t> record, std::span<const int64_t> times,
                                   const EvaluationOptions& o) {
   std::vector<size_t> targets;
@@ -83,7 +83,7 @@ std::vector<size_t> ChooseTargets(std::span<const int32_t> record, std::span<con
   return targets;
 }
 
-// 0 if no event may be evaluated.
+// Returns the mean gain over the targets; 0 without targets.
 double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, std::span<const size_t> targets) {
   if (targets.empty()) return 0;
   double sum = 0;
@@ -112,14 +112,15 @@ Status Check(const EvaluationOptions& o) {
     return PrivacyRefused("evaluation needs a ledger: without one the budget spent would be forgotten");
   if (!(o.gain_scale > 0 && std::isfinite(o.gain_scale)))
     return InvalidArgument("the gain that counts as 1 is ", privacy::DoubleText(o.gain_scale), ", allowed is above 0");
-  if (o.num_targets == 0) return InvalidArgument("a record is evaluated by 0 events, allowed are 1 and more");
+  if (o.num_targets == 0)
+    return InvalidArgument("the number of events to test in each record is 0, allowed are 1 and more");
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   return OkStatus();
 }
 
 Status CheckNoise(const EvaluationOptions& o) {
   if (o.noise_multiplier > 0 && o.noise_multiplier <= kMostEvaluationNoise) return OkStatus();
-  return InvalidArgument("the noise of evaluation is ", privacy::DoubleText(o.noise_multiplier),
+  return InvalidArgument("the noise multiplier of the evaluation is ", privacy::DoubleText(o.noise_multiplier),
                          ", allowed is above 0, up to ", kMostEvaluationNoise);
 }
 
@@ -177,7 +178,8 @@ namespace {
 Result<data::Sequences> EvaluationRecords(const data::Sequences& held_out, const EvaluationOptions& o) {
   WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
   if (!split)
-    return PrivacyRefused("ledger '", o.ledger->path(), "' does not divide its records: none of them evaluate");
+    return PrivacyRefused("ledger '", o.ledger->path(),
+                          "' does not divide its records: none are held out for evaluation");
   return SelectSequences(privacy::RecordPart::kEvaluation, *split, held_out);
 }
 
@@ -197,7 +199,7 @@ Result<std::array<int64_t, 2>> SumGains(const Architecture& architecture, const 
 Status CheckModels(const Architecture& architecture, const data::Sequences& held_out) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   if (held_out.item_keys.size() == architecture.num_items) return OkStatus();
-  return InvalidArgument("the evaluation records are of ", held_out.item_keys.size(), " items, the models of ",
+  return InvalidArgument("the evaluation records have ", held_out.item_keys.size(), " items, the models have ",
                          architecture.num_items);
 }
 

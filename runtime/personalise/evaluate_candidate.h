@@ -2,15 +2,14 @@
 // far up, the lists that each would have shown contain what the evaluation records did next. The gains are summed with
 // noise and charged (docs/algorithms.md, section 12). Lists are those that are served (runtime/core/served_list.h).
 //
-//   WISP_ASSIGN_OR_RETURN(const Evaluation run, EvaluateCandidate(architecture, base, candidate, evaluation, {.ledger =
-//   &ledger,
-//       .run = "2026-11-23", .noise_multiplier = 4}));
+//   WISP_ASSIGN_OR_RETURN(const Evaluation newest, EvaluateCandidate(architecture, base, candidate, held_out,
+//       {.ledger = &ledger, .run = "2026-11-23", .noise_multiplier = 4}));
 //   const Verdict verdict = Decide(rule, evaluations);             // evaluation_rule.h
 //
 // It is neither a decision nor a figure of quality. `base` and `candidate` must not have learned from the evaluation
-// records, which are those of the other part in a ledger that divides them (Ledger::Split). Nor from anybody's events
-// of the time by which the records are evaluated (EvaluationOptions::after): a trend that the candidate saw in others
-// would count as a gain.
+// records, which are those of the other part in a ledger that divides them (Ledger::Split). They must not have learned
+// from anybody's events of the period that the evaluation tests either (EvaluationOptions::after): a trend that the
+// candidate saw in other people would count as a gain.
 //
 // Sensitivity: a record adds one vector (GainOnGrid), no longer than EvaluationNorm(), and changes no other record's
 // vector, because the moment is public. EvaluateCandidate charges before it reads a record.
@@ -44,9 +43,9 @@ struct EvaluationOptions {
   double gain_scale = 0.2;           // the mean gain of a record that counts as 1, as do larger ones. Public, above 0
   uint64_t base = 0, candidate = 0;  // content hashes of the two models, stored with the result (Evaluation)
   uint64_t line = 0;                 // lineage of the candidate (Evaluation)
-  uint32_t num_targets = 8;          // a record is evaluated by at most so many of its newest events
-  // If set, a record is evaluated only by its events after this moment, which must not be earlier than anything that
-  // the candidate learned from. Records without times have no such events.
+  uint32_t num_targets = 8;          // at most so many of a record's newest events are tested
+  // If set, only events after this moment are tested. The candidate must not have learned from a later event. Records
+  // without times have no such events.
   std::optional<data::Moment> after = {};
   // the lists' rules of each model as it is served (ModelFile::lists)
   ModelLists lists_of_base = {}, lists_of_candidate = {};
@@ -61,7 +60,7 @@ inline constexpr int64_t kEvaluationSteps = int64_t{1} << 20;
 
 // A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain in NDCG@10
 // / gain_scale, -1, 1), s = kEvaluationSteps, w = kSquareWeight. The vector's length is at most EvaluationNorm(), which
-// is the sensitivity. It is 0 if the record has no event to be evaluated by, or if one of its gains is not finite.
+// is the sensitivity. Both numbers are 0 if the record has no event to test, or if one of its gains is not finite.
 struct GainOnGrid {
   int64_t gain = 0, square = 0;
 };
@@ -72,14 +71,14 @@ double EvaluationNorm();
 // The charge for an evaluation, which releases two sums by one Gaussian mechanism.
 Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& options, uint64_t num_evaluations = 1);
 
-// The gain of each record of `evaluation` (GainOnGrid of base and candidate), in their order. Local only: not private.
+// The gain of each record of `held_out` (GainOnGrid of base and candidate), in their order. Local only: not private.
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
                               const ParameterSource& candidate, const data::Sequences& held_out,
                               const EvaluationOptions& options);
 
-// Charges, then sums the gains of `evaluation`, adds noise, stores the sums with the charge (Ledger::AddResult) and
-// returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for options out of range,
-// kPrivacyRefused as in Ledger::Charge; in both cases nothing was read.
+// Charges, then sums the gains of the evaluation records among `held_out`, adds noise, stores the sums with the charge
+// (Ledger::AddResult) and returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for
+// options out of range, kPrivacyRefused as in Ledger::Charge; in both cases nothing was read.
 Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const ParameterSource& base,
                                      const ParameterSource& candidate, const data::Sequences& held_out,
                                      const EvaluationOptions& options);
@@ -90,7 +89,7 @@ Result<Evaluation> EvaluateLocally(const Architecture& architecture, const Param
                                    const ParameterSource& candidate, const data::Sequences& held_out,
                                    const EvaluationOptions& options);
 
-// The number of events by which records are evaluated. Local only: not private.
+// The number of events that the models are tested on. Local only: not private.
 Result<uint64_t> CountEvaluationEvents(const data::Sequences& held_out, const EvaluationOptions& options);
 
 }  // namespace wisp

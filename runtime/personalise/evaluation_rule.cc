@@ -70,15 +70,15 @@ Result<Evaluation> ParseEvaluation(const std::string& text) {
   bool read = true;
   ForEachField(j, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
   if (read && rest.empty() && j.noise_multiplier > 0) return j;
-  return InvalidData("a evaluation's result is '", OneLine(text), "', which cannot be read");
+  return InvalidData("an evaluation's result is '", OneLine(text), "', which cannot be read");
 }
 
 Status Validate(const EvaluationRule& rule) {
   if (!(rule.error > 0 && rule.error < 1))
-    return InvalidArgument("the error of evaluation is ", privacy::DoubleText(rule.error),
+    return InvalidArgument("the error of the evaluation rule is ", privacy::DoubleText(rule.error),
                            ", allowed is above 0 and below 1");
   if (!(rule.decay > 0 && rule.decay <= 1))
-    return InvalidArgument("the decay of evaluation is ", privacy::DoubleText(rule.decay),
+    return InvalidArgument("the decay of the evaluation rule is ", privacy::DoubleText(rule.decay),
                            ", allowed is above 0, up to 1");
   return rule.num_evaluations > 0 ? OkStatus() : InvalidArgument("there are 0 evaluations, allowed are 1 and more");
 }

@@ -2,17 +2,17 @@
 // general, with a stated probability of error; and how likely it is that a difference of some size is detected.
 //
 // The claim of kBetter: the candidates' mean gains, weighted as below, are above 0 for the population from which the
-// evaluation records were drawn. Let w_t = decay^(runs ago) and W their sum. S_t and M_t are the noised sums of gains
-// and of their squares, and nu is the noise on S_t. z is the quantile of the normal distribution for `error` / (2
-// num_evaluations):
+// evaluation records were sampled. Let w_t = decay^(number of evaluations after t) and W their sum. S_t and M_t are the
+// noised sums of gains and of their squares, and nu is the noise on S_t. z is the quantile of the normal distribution
+// for `error` / (2 num_evaluations):
 //     evidence  = sum w_t S_t
 //     spread    = W sum w_t M_t + z W sqrt(sum w_t^2) nu / kSquareWeight, at least 0
 //     threshold = z sqrt(nu^2 sum w_t^2 + spread)
-// Each run evaluates the same records, so their errors do not average out over runs: with G_i = sum_t w_t g_it,
-// sum_i G_i^2 <= W sum_t w_t sum_i g_it^2 (Cauchy and Schwarz). Without a gain, sum_i G_i exceeds z sqrt(sum_i G_i^2)
-// with about the probability of z (a self-normalised sum), and the spread is below its bound with the same probability.
-// All of this holds over num_evaluations looks: `error` is the probability of ever being wrong. kWorse is the same rule
-// for -evidence.
+// All evaluations use the same records, so their errors do not average out: with G_i = sum_t w_t g_it, sum_i G_i^2 <= W
+// sum_t w_t sum_i g_it^2 (Cauchy and Schwarz). Without a gain, sum_i G_i exceeds z sqrt(sum_i G_i^2) with about the
+// probability of z (a self-normalised sum), and the spread is below its bound with the same probability. All of this
+// holds over num_evaluations looks: `error` is the probability of ever being wrong. kWorse is the same rule for
+// -evidence.
 #ifndef WISP_RUNTIME_PERSONALISE_EVALUATION_RULE_H_
 #define WISP_RUNTIME_PERSONALISE_EVALUATION_RULE_H_
 
@@ -65,10 +65,9 @@ const char* GetName(Verdict::Kind kind);
 // Decides from evaluations, oldest to newest, all against one base. The rule must be valid.
 Verdict Decide(const EvaluationRule& rule, std::span<const Evaluation> evaluations);
 
-// The model to serve after some evaluations, by their indices: the newest candidate with which they were found better,
-// unless its own gain is clearly below that of the one served before. If candidates are found worse, the base is
-// served, and all evaluations until then stop counting: training may pass through worse models to better ones
-// (docs/personalise.md).
+// The model to serve, as the index of its evaluation: the newest candidate whose evaluation led to kBetter, unless its
+// own gain is clearly below that of the one served before. After kWorse the base is served, and all evaluations until
+// then stop counting: training may pass through worse models to better ones (docs/personalise.md).
 struct Served {
   std::optional<size_t> evaluation;  // nullopt: the base
   bool newest_is_worse = false;      // and nothing was evaluated since

@@ -64,7 +64,8 @@ void Advise(const DeploymentSettings& s, Outlook& o) {
   const uint64_t steps = s.num_steps();
   if (s.num_records_at_start > 0 && steps < 4ull * s.runs)
     o.advice.push_back(
-        "fewer runs (`runs`) could follow how people come: every run takes a step at least, and there are " +
+        "with fewer runs (`runs`) the steps could follow the number of records: every run takes a step at least, and "
+        "there are " +
         std::to_string(steps) + " for " + std::to_string(s.runs) + " runs");
   if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
     o.advice.push_back("a larger batch (`expected_batch`) hides more under the same noise: up to " +
@@ -74,8 +75,8 @@ void Advise(const DeploymentSettings& s, Outlook& o) {
                        std::to_string(steps) + " steps share the epsilon");
   if (!o.power.empty() && !o.found)
     o.advice.push_back(
-        "no evaluation of this plan finds a gain of a size that people have: the base stays what is served; "
-        "let more records evaluate (`evaluation_share`), evaluate fewer times (`evaluations`), or evaluate locally "
+        "no evaluation of this plan can detect a gain of a realistic size, so the base stays the served model; "
+        "hold out more records (`evaluation_share`), evaluate fewer times (`evaluations`), or evaluate locally "
         "(`evaluation`)");
 }
 
@@ -278,7 +279,7 @@ class Measuring {
     return watch.Take();
   }
 
-  // The time to evaluate one record.
+  // Measures the time of an evaluation of this many made-up records.
   Taken MeasureEvaluation(uint32_t records) const {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const ModelLists lists = {.allow_seen = s_.allow_seen != 0};

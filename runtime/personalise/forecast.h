@@ -2,8 +2,7 @@
 // time measured on this device with made-up records. Nothing here reads the log.
 //
 //   WISP_ASSIGN_OR_RETURN(const Deployment deployment, PlanDeployment(architecture, {.num_records_public = 2000,
-//   .epsilon = 4,
-//                                                                      .delta = 1e-5, .runs = 365}));
+//       .epsilon = 4, .delta = 1e-5, .runs = 365}));
 //   const Outlook outlook = MakeOutlook(architecture, deployment.settings);
 #ifndef WISP_RUNTIME_PERSONALISE_FORECAST_H_
 #define WISP_RUNTIME_PERSONALISE_FORECAST_H_

@@ -9,8 +9,8 @@
 namespace wisp {
 namespace {
 
-constexpr char kStartsOver[] = "training begins anew with the base, with what the plan has left";
-constexpr char kFromCandidate[] = "training goes on from the candidate, with a fresh optimizer";
+constexpr char kStartsOver[] = "training starts over from the base, with what the plan has left";
+constexpr char kFromCandidate[] = "training resumes from the candidate, with a fresh optimizer";
 
 bool IsDamage(const Status& status) { return status.code() == StatusCode::kInvalidData; }
 
@@ -60,12 +60,12 @@ Result<PlanModels> HealPlanModels(const PlanFiles& files, const ModelFile& base,
   if (!candidate.ok() && !IsDamage(candidate.status())) return candidate.status();
   const Status checkpoint = CheckSavedCheckpoint(files);
   if (!checkpoint.ok() && !IsDamage(checkpoint)) return checkpoint;
-  const std::string without_both = models.start ? "training goes on from " + files.start : std::string(kStartsOver);
+  const std::string without_both = models.start ? "training resumes from " + files.start : std::string(kStartsOver);
   if (!candidate.ok()) {
     WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());
     const bool goes_on = files.HasCheckpoint() && checkpoint.ok();
     SayTakenAway(say, candidate.status(),
-                 goes_on ? "training, which goes on from the checkpoint, writes it anew" : without_both);
+                 goes_on ? "training, which resumes from the checkpoint, rewrites it" : without_both);
   } else {
     models.candidate = *std::move(candidate);
   }

@@ -1,13 +1,13 @@
-// Runs continue if one of their files is damaged; otherwise no run would ever run again on a device that nobody
-// looks at. A file is damaged if it cannot be read as what it should be (kInvalidData). It is deleted or replaced, and
-// a sentence says what was found and what was done. After an error of the disk nothing is deleted. A file of another
-// plan or of a newer version stays an error.
+// Lets training continue although one of its files is damaged. Otherwise a device that nobody looks at would never
+// train again. A file is damaged if it cannot be read as what it should be (kInvalidData). It is deleted or replaced,
+// and a sentence says what was found and what was done. After an error of the disk nothing is deleted. A file of
+// another plan or of a newer version stays an error.
 //
-//   damaged      how the run continues
-//   checkpoint   training, from the candidate, with a fresh optimizer; without a candidate from the start or the base
-//   candidate    training, from the checkpoint, and it writes the candidate anew; without one as above
-//   start        training, from the candidate, with a fresh optimizer; without one it begins anew with the base
-//   served       the base is served, and then what the evaluations say
+//   damaged      how training continues
+//   checkpoint   from the candidate, with a fresh optimizer; without a candidate from the start or the base
+//   candidate    from the checkpoint, and it rewrites the candidate; without a checkpoint as above
+//   start        from the candidate, with a fresh optimizer; without a candidate it starts over from the base
+//   served       as usual; the base is served until a candidate is found better
 #ifndef WISP_RUNTIME_PERSONALISE_NIGHT_HEAL_H_
 #define WISP_RUNTIME_PERSONALISE_NIGHT_HEAL_H_
 

@@ -26,7 +26,7 @@ Result<uint64_t> FindLineage(const privacy::Ledger& ledger, const privacy::Recei
   WISP_ASSIGN_OR_RETURN(const uint64_t line, ledger.FindFirstCharge(receipt));
   if (line != 0) return line;
   return PrivacyRefused(path, ": ledger '", ledger.path(),
-                        "' did not pay for what it learned: go on with the ledger that did, in its newest copy");
+                        "' did not pay for what it learned: resume with the ledger that did, in its newest copy");
 }
 
 Result<uint64_t> FindLineage(const privacy::Ledger& ledger, const ModelFile& model, const ModelFile& base) {

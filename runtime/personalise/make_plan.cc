@@ -59,7 +59,7 @@ std::string DescribeDifferences(const PlannedBase& base, const PlanToMake& wante
   const Evaluates is = evaluates(there.evaluations > 0, there.evaluates_locally != 0);
   const Evaluates asked = evaluates(r.evaluations != 0u, r.evaluates_locally);
   if (is != asked) {
-    d.Compare("the evaluate", Name(is).data(), Name(asked).data());
+    d.Compare("the kind of evaluation", Name(is).data(), Name(asked).data());
   } else if (r.evaluations && is != Evaluates::kNone) {
     d.Compare("the number of evaluations", there.evaluations, std::min(r.runs, *r.evaluations));
   }

@@ -51,7 +51,7 @@ Status Spread(ChangedDeployment& deployment, const DeploymentSettings& now) {
   s.steps_in_all = now.num_steps();
   if (s.learning_rate != now.learning_rate)
     return InvalidArgument(
-        "the learning rate stays as it is where nothing but times change: training goes on from its checkpoint");
+        "the learning rate cannot change if only times change, because training resumes from its checkpoint");
   const bool chosen = s.steps_per_run == 0;
   if (chosen) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs / 2) / s.runs);
   if (left == 0 || (!chosen && s.steps_per_run > left / s.runs))
@@ -83,7 +83,7 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   WISP_ASSIGN_OR_RETURN(const uint64_t newest_row, ledger.NewestRow());
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (entries.empty())
-    return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
+    return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make a new plan, which costs nothing");
   ChangedDeployment deployment{.settings = now, .newest_row = newest_row};
   deployment.settings.num_records_at_start = 0;  // from now on all records are there
   deployment.settings.allow_seen = base.allow_seen ? 1 : 0;

@@ -17,7 +17,7 @@
 
 namespace wisp {
 
-// The coming runs; 0: unchanged.
+// The settings of the runs to come; a 0 keeps the present setting.
 struct PlanChange {
   uint32_t runs = 0;  // required
   uint64_t steps_per_run = 0;

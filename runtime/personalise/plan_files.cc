@@ -70,7 +70,7 @@ Result<std::optional<ModelFile>> OpenPlanModel(const std::string& path, const Mo
   WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(path, Verify::kFull));
   if (BeganWith(model, origin)) return std::optional(std::move(model));
   return InvalidArgument(path, ": it was personalised from another model than ", origin.name(),
-                         ": carry it over to that one with `wisp catalogue rebase`, or delete it and train anew");
+                         ": carry it over to that one with `wisp catalogue rebase`, or delete it and start over");
 }
 
 Result<PlanModels> OpenPlanModels(const PlanFiles& files, const ModelFile& base) {

@@ -3,10 +3,10 @@
 //
 //   mine.wisp             what is served: the base, or a candidate that was found better
 //   mine.wisp.candidate   the newest personalised model
-//   mine.wisp.checkpoint  from which its training goes on
-//   mine.wisp.start       what training began with, where that is not the base
-//   mine.wisp.local       what the runs saw, for the device's own report (run_figures.h)
-//   mine.wisp.lock        held while a run runs
+//   mine.wisp.checkpoint  the state from which training resumes
+//   mine.wisp.start       the model that training began with, if that is not the base
+//   mine.wisp.local       figures of the runs, for the device's own report (run_figures.h)
+//   mine.wisp.lock        locked during a run
 // All but the first are private like the log: they learned from it, and no evaluation has released them.
 #ifndef WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_
 #define WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_

@@ -29,7 +29,8 @@ namespace {
 using privacy::Ledger;
 
 constexpr char kLocalChoice[] = "which model is served and trains on";
-// One name for all evaluations of a plan: their cost is one figure, and the runs on which they ran are not revealed.
+// All evaluations of a plan have this one name: their cost is one figure, and the ledger does not reveal which runs
+// evaluated.
 constexpr char kEvaluationRun[] = "evaluation";
 
 class PlannedRun {
@@ -183,8 +184,9 @@ class PlannedRun {
     if (models_.candidate || models_.start || files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger_));
     if (trained > 0)
-      Say(Says::kWarning, "training begins anew with the base, for nothing of it lies beside " + files_.served + "; " +
-                              CountedWere(trained, "step") + " trained before, and what that cost stays charged");
+      Say(Says::kWarning, "training starts over from the base, because no candidate or checkpoint lies beside " +
+                              files_.served + "; " + CountedWere(trained, "step") +
+                              " trained before, and what that cost stays charged");
     return OkStatus();
   }
 
@@ -198,7 +200,7 @@ class PlannedRun {
     if (!kept.ok()) Say(Says::kWarning, kept.message());
   }
 
-  // Leaves a checkpoint from before the plan was changed, because its steps are of another kind.
+  // Deletes a checkpoint from before the plan was changed, because its steps are of another kind.
   Status DiscardOtherPlan() const {
     if (!result_.left.by_filter || !files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(files_.checkpoint));
@@ -215,7 +217,7 @@ class PlannedRun {
     return s.evaluations > 0 && s.evaluates_locally != 0 ? kLocalChoice : "";
   }
 
-  // A name that is new in the ledger: two runs of one name would be of one lineage.
+  // Makes a name that is new in the ledger, because two runs with one name would count as one lineage.
   Result<std::string> NewRun() const {
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
     std::string name = o_.run;
@@ -261,8 +263,8 @@ class PlannedRun {
   }
 
   // Evaluations are spread evenly over the steps, and each needs a candidate that was not evaluated yet. Until then a
-  // new base is served as it is. A new base's first evaluation runs at once if a fixed day divides the log. Otherwise
-  // its records would be the events since the newest evaluation: too few to decide, and that evaluation would be
+  // new base is served as it is. A new base's first evaluation is due at once if the plan has a fixed trains_until.
+  // Otherwise it could use only the events since the newest evaluation: too few to decide, and that evaluation would be
   // missing later.
   Result<bool> EvaluationIsDue(const std::vector<Evaluation>& evaluated) const {
     const DeploymentSettings& s = settings();
@@ -286,7 +288,7 @@ class PlannedRun {
     WISP_RETURN_IF_ERROR(Read());
     EvaluationOptions options = MakeEvaluationOptions();
     WISP_ASSIGN_OR_RETURN(options.line, FindLineage(ledger_, *models_.candidate, base_));
-    // A evaluation without a lineage would count for all lineages.
+    // An evaluation without a lineage would count for all lineages.
     if (options.line == 0) return OkStatus();
     WISP_RETURN_IF_ERROR(EvaluateCandidate(base_.architecture(), GetSource(base_), GetSource(*models_.candidate),
                                            data_->sequences, options)
@@ -316,7 +318,7 @@ class PlannedRun {
             .executor = o_.executor};
   }
 
-  // Evaluates tonight's candidate without noise and without a charge.
+  // Evaluates the newest candidate without noise and without a charge.
   Status ChooseLocally() {
     WISP_RETURN_IF_ERROR(Read());
     WISP_ASSIGN_OR_RETURN(const Evaluation evaluated,
@@ -423,7 +425,7 @@ Status RefuseStartingOver(const std::string& output, const ModelFile& base, cons
   if (trained == 0) return OkStatus();
   return InvalidArgument(output, ": it is not there, or not of this deployment, though ", CountedWere(trained, "step"),
                          " trained under the plan of ledger '", ledger.path(),
-                         "': name the model that they made; or say that another is to begin with the base (`anew`)");
+                         "': name the model that they made, or let a new one start from the base (`anew`)");
 }
 
 }  // namespace

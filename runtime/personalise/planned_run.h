@@ -74,7 +74,7 @@ struct PlannedRunResult {
   std::optional<JobResult> training;
   data::ReadReport log;  // local only
   bool evaluated = false;
-  uint64_t evaluation_events = 0;  // set if this run evaluated; local only
+  uint64_t evaluation_events = 0;  // the events that this run's evaluation used; local only
   Verdict verdict;                 // after the newest evaluation; with local evaluation it is not private
   enum class Serves { kBase, kEarlierCandidate, kNewestCandidate } serves = Serves::kBase;
   bool changed = false;  // the output file was replaced

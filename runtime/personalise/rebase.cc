@@ -77,7 +77,7 @@ Result<std::optional<ModelFile>> OpenMine(const PlanFiles& files, const ModelFil
   // A run could still rewrite what a rebase would lose.
   if (!damaged.empty() && !models.candidate && files.HasCheckpoint() && ReadCheckpoint(files.checkpoint).ok())
     return InvalidData(damaged, ": ", files.checkpoint,
-                       " is whole: live one run with the old base first, which goes on from it, then rebase");
+                       " is undamaged: first let one run with the old base resume from it, then rebase");
   return models.candidate ? std::move(models.candidate) : std::move(models.start);
 }
 
@@ -127,14 +127,14 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
     return InvalidArgument("a model without item keys has no items that another could share: ",
                            from.has_item_keys() ? o.to : o.from);
   if (from.content_hash() == to.content_hash())
-    return InvalidArgument(o.to, ": it is the base that there is, ", o.from, ": nothing is to be carried over");
+    return InvalidArgument(o.to, ": it is the present base, ", o.from, ": nothing is to be carried over");
   RebaseResult result;
   const std::vector<uint32_t> items = ItemsIn(from, to);
   for (const uint32_t item : items) result.shared_items += item != kNoItem ? 1 : 0;
   result.lost_items = from.num_items() - result.shared_items;
   result.carried = HasBegun(files, from, to);
   if (IsDone(files, from, to)) {
-    if (!result.carried) result.why_not = "training goes on from the new base already";
+    if (!result.carried) result.why_not = "training has moved to the new base already";
     return result;
   }
   if (result.carried) {
@@ -159,7 +159,7 @@ Status RebaseAdapter(const RebaseAdapterOptions& o) {
   WISP_ASSIGN_OR_RETURN(const ModelFile mine, ModelFile::OpenWithAdapter(o.from, o.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const ModelFile to, ModelFile::Open(o.to, Verify::kFull));
   if (const std::string why = ExplainUnrelated(from, to, ItemsIn(from, to)); !why.empty())
-    return InvalidArgument(o.to, ": ", why, ": the adapter cannot stand beside it; train one anew");
+    return InvalidArgument(o.to, ": ", why, ": the adapter cannot stand beside it; train a new one");
   const Mixture mixture(to, {&from, &mine},
                         "the adapter that the runs below made beside another base was put beside this one");
   ModelContents contents = mixture.Contents();

@@ -1,10 +1,10 @@
-// A new base, from an app's update or with new items: carries over what was learned, to be evaluated on the new base.
+// Carries over what was learned to a new base, which comes with an app's update or has new items.
 //
 //   WISP_ASSIGN_OR_RETURN(const RebaseResult moved, Rebase({.from = "base-1.wisp", .to = "base-2.wisp",
 //                                                           .output = "mine.wisp"}));
 //
 // The change that training made to the old base is added to the new one: to rows of items by their keys, to everything
-// else by its place. People are served the new base until an evaluation finds the carried model better than it, so a
+// else by its position. People are served the new base until an evaluation finds the carried model better than it, so a
 // rebase makes nothing worse. It is post-processing: nothing is charged, and what was spent stays spent.
 #ifndef WISP_RUNTIME_PERSONALISE_REBASE_H_
 #define WISP_RUNTIME_PERSONALISE_REBASE_H_

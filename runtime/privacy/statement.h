@@ -107,8 +107,8 @@ struct PrivacyStatement {
   std::vector<StatedModel> models;
 };
 
-// WithTuning: a run's name for the ledger, which includes what its user declares to have chosen by looking at the same
-// data without a charge (nothing if `tuning` is empty). ParseTuning: the declaration in such a name.
+// WithTuning: the name of a run in the ledger, with what its user declares to have chosen on the same data without a
+// charge. An empty `tuning` adds nothing. ParseTuning: the declaration in such a name.
 std::string WithTuning(const std::string& run, const std::string& tuning);
 std::string ParseTuning(const std::string& run);
 // kInvalidArgument if that declaration cannot be part of a name; `what` names it in the message.

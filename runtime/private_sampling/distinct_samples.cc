@@ -10,8 +10,8 @@ namespace {
 using privacy::RandomStream;
 using Wide = unsigned __int128;
 
-// Uniform on {0, ..., n - 1} without bias: samples enough bits for n - 1, and again while the result is not below n.
-// Needs at most two tries on average.
+// Uniform on {0, ..., n - 1} without bias: draws enough bits for n - 1, and draws again while the result is not below
+// n. Needs at most two tries on average.
 Wide UniformBelowWide(RandomStream& random, Wide n) {
   const uint64_t high = static_cast<uint64_t>((n - 1) >> 64);
   if (high == 0 && static_cast<uint64_t>(n) != 0) return random.UniformBelow(static_cast<uint64_t>(n));
@@ -129,7 +129,7 @@ void MixedLaw::Assign(double lambda, std::span<const double> q, std::span<const 
   removed_.assign(q.size(), 0);
 }
 
-// Uniform over the remaining indices: samples from all, until one that remains comes.
+// Uniform over the remaining indices: samples from all indices until it finds one that was not removed.
 size_t MixedLaw::SamplePublic(RandomStream& random) const {
   if (!uniform_) return u_.Sample(random);
   for (;;) {

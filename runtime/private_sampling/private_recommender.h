@@ -7,7 +7,7 @@
 //   WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> items, recommender.Recommend(history, {.count = 10}));
 //
 // Sensitivity: every sample is a mechanism whose cost sample_cost.h proves. Released: the items in the order they were
-// sampled, never scores. PrivateSampler::Pay charges before a random number is sampled. If the provenance gives every
+// sampled, never scores. PrivateSampler::Pay charges before a random number is drawn. If the provenance gives every
 // data set a guarantee, or all are declared public, items are sampled from the softmax itself: nothing is charged, and
 // no ledger is touched. private_sampling.h says what is protected.
 #ifndef WISP_RUNTIME_PRIVATE_SAMPLING_PRIVATE_RECOMMENDER_H_

@@ -279,7 +279,7 @@ Status PrivateSampler::Pay(std::span<const SampleCost> costs, uint32_t at_most) 
     block_left_ = samples - 1;
     samples_charged_ += samples;
   }
-  random_.Freshen();  // two machines restored from one snapshot must sample different numbers
+  random_.Freshen();  // two machines restored from one snapshot must draw different numbers
   return OkStatus();
 }
 

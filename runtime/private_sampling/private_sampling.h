@@ -1,5 +1,5 @@
 // Samples privately from a model that was trained without a guarantee. Every sampled item is a mechanism of its own,
-// charged to the ledger before a random number for it is sampled (docs/algorithms.md, section 7; Majmudar et al. 2022).
+// charged to the ledger before a random number for it is drawn (docs/algorithms.md, section 7; Majmudar et al. 2022).
 //
 // Protected: the records that the scored weights were trained on. Not protected: the prompt (the history given now),
 // the support, the number of items asked for, the time of stopping (which may depend on sampled items only), and
@@ -116,8 +116,8 @@ struct SampleRequest {
 // The cost of one sample from at most this many items, whatever the model says; kNothing for kPlain.
 SampleCost MaxSampleCost(const PrivateSamplerOptions& options, uint64_t support);
 
-// Only one thread at a time may use it. In a forked process a sample that costs is refused: parent and child would both
-// sample on what one of them paid for.
+// Only one thread at a time may use it. In a forked process a sample that is charged is refused: parent and child would
+// both sample on what one of them paid for.
 class PrivateSampler {
  public:
   // kPrivacyRefused: the options void the guarantee or have none. kInvalidArgument: a number is out of range. kIo:
@@ -125,7 +125,7 @@ class PrivateSampler {
   static Result<PrivateSampler> Create(PrivateSamplerOptions options);
 
   // Returns `count` distinct items in the order sampled; fewer if the support is smaller. All samples are charged
-  // before the first random number. After any error no item is returned and no random number was sampled; charges made
+  // before the first random number. After any error no item is returned and no random number was drawn; charges made
   // until then stay (kPrivacyRefused: the limit). Errors depend on public values and on the ledger, never on `scores`.
   Result<std::vector<int32_t>> Sample(const SampleRequest& request);
 

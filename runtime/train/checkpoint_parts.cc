@@ -124,7 +124,7 @@ Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::str
     charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.training_steps() : 0;
   if (charged >= steps) return OkStatus();
   return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", Counted(steps, "step"),
-                        " of run '", c.run_id, "'; go on with the ledger that paid for them");
+                        " of run '", c.run_id, "'; resume with the ledger that paid for them");
 }
 
 Status CheckPaid(const privacy::Ledger& ledger, const Checkpoint& c) {
@@ -132,7 +132,7 @@ Status CheckPaid(const privacy::Ledger& ledger, const Checkpoint& c) {
   WISP_ASSIGN_OR_RETURN(const bool has_paid, ledger.HasPaid(c.receipt));
   if (has_paid) return OkStatus();
   return PrivacyRefused("checkpoint: ledger '", ledger.path(), "' did not pay for what it holds, steps of run '",
-                        OneLine(c.run_id), "': go on with the ledger that did, in its newest copy");
+                        OneLine(c.run_id), "': resume with the ledger that did, in its newest copy");
 }
 
 Status CheckTuning(const Checkpoint& c, const std::string& run) {

@@ -17,7 +17,8 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
   return Hash64(std::as_bytes(std::span(parts)));
 }
 
-// Numbers of entries in the lists of a step: its records, those that the method reads, those of all workers.
+// Entries for which a step's lists reserve memory: the records of the batch, those that an adaptive method reads, and
+// those of all workers together.
 struct ListRoom {
   size_t batch, batch_records, of_workers;
 };

@@ -99,7 +99,7 @@ Status HeldWeights::WaitForDevice(const char* what_for) {
 Status HeldWeights::CheckDevice() const {
   if (failed_.empty()) return OkStatus();
   return IoError("the device that trains failed: ", failed_,
-                 ". Its weights are lost; go on from the last checkpoint, in a new process");
+                 ". Its weights are lost; resume from the last checkpoint, in a new process");
 }
 
 }  // namespace wisp

@@ -25,11 +25,11 @@ namespace wisp {
 struct Architecture;
 struct TrainingOptions;
 
-// Memory for random draws is planned for a count that the draw exceeds with a probability below this, unless it is
-// planned for the largest possible count.
+// Memory for a random count is planned for a number that the count exceeds with a probability below this, or for the
+// largest possible count.
 inline constexpr double kSeldom = 1e-12;
-// The smallest count that a binomial draw exceeds with a probability below kSeldom; the draw has `trials` trials, each
-// with probability `chance`.
+// The smallest number that a binomial count exceeds with a probability below kSeldom: successes in `trials` trials,
+// each with probability `chance`.
 size_t BinomialUpperQuantile(size_t trials, double chance);
 
 struct TrainingMemory {
@@ -40,7 +40,7 @@ struct TrainingMemory {
   size_t negatives = 0;         // rows of a sampled softmax
   size_t activations = 0;       // of the records in the workers' hands, forward and backward
   size_t record_gradients = 0;  // the gradient method's state of these records
-  size_t variances = 0;         // Re-Attention's as printed in the paper; other variances are part of the weights
+  size_t variances = 0;         // Re-Attention's by the formula of its paper; other variances are part of the weights
   size_t pooled = 0;            // a vector of each record, if nothing below the head trains (pooled_cache.h)
   size_t lists = 0;             // records of a step, the worker of each, and rows that may be trained
   size_t total() const {

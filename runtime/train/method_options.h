@@ -49,12 +49,12 @@ struct SparseOptions {
 //   kClipped    kAggregate for the head. After that, everything below the head takes one step along the clipped and
 //               noised record gradients of a draw of its own, q = B / N, as in PrivateTraining. Both mechanisms are
 //               charged.
-//   kPaper      as the paper prints it: every record's representation is clipped and noised, the optimizer moves
+//   kPaper      as the paper has it: every record's representation is clipped and noised, the optimizer moves
 //               everything. For comparison. It has NO guarantee (ExplainPaperMode says why), so it takes no
 //               ledger, has no mechanisms and no epsilon, and is never chosen by default.
 //
 // In the private modes the head reads clip(h), at inference too: it was fitted to that, and clipping one's own input
-// does not access the data. In kPaper inference neither clips nor noises, as printed.
+// does not access the data. In kPaper, inference neither clips nor adds noise, as in the paper.
 enum class DpFpMode { kAggregate, kClipped, kPaper };
 
 struct DpFpOptions {

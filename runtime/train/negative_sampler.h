@@ -22,7 +22,7 @@ class NegativeSampler {
 
   const Negatives& negatives() const { return view_; }
   size_t size_bytes() const;
-  // The size_bytes that such an object will have; allocates nothing.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const GraphBase& graph, uint32_t num_negatives);
 
  private:

@@ -44,8 +44,8 @@ const char* GetName(Sampling sampling);
 // over all positions of the batch.
 enum class LossWeighting { kRecordMean, kPositionMean };
 
-// How the noise multiplier moves through a run. kLearningRate: with the inverse root of the learning rate, which leaves
-// the least noise in the weights at equal cost; the multiplier is that of the steps with the highest rate.
+// How the noise multiplier changes during a run. kLearningRate: with the inverse root of the learning rate, which
+// leaves the least noise in the weights at equal cost; the multiplier is that of the steps with the highest rate.
 enum class NoiseSchedule { kConstant, kLearningRate };
 
 // The options that make a run private. The caller creates them and owns the ledger.
@@ -127,9 +127,9 @@ struct TrainingOptions {
 };
 
 // True if the run has a guarantee, provided that its noise does not repeat: every method but ordinary training and
-// DP-FP as its paper prints it.
+// DpFpMode::kPaper.
 bool IsPrivate(const TrainingOptions& options);
-bool IsPaper(const TrainingOptions& options);  // DP-FP as its paper prints it
+bool IsPaper(const TrainingOptions& options);  // DP-FP in the mode DpFpMode::kPaper
 // ReleasesHead: the run makes releases for a head of classes. HasGradients: gradients move weights.
 bool ReleasesHead(const TrainingOptions& options);
 bool HasGradients(const TrainingOptions& options);

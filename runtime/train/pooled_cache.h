@@ -26,7 +26,7 @@ class PooledCache {
   // True if a run with these options and so many records uses a cache: on the host, where it changes no result, and if
   // it takes at most options.cache_at_most bytes.
   static bool IsUsedFor(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
-  // The size_bytes that such an object will have; allocates nothing.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const Graph& graph, size_t num_records, size_t num_workers);
 
   // `graph` must outlive this.

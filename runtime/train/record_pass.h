@@ -38,7 +38,7 @@ class RecordPass {
     outcomes_.reserve(graph.max_records());
   }
 
-  // The size_bytes that such an object will have; allocates nothing.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const AnyGraph& graph) {
     return FactorBatch::PlanBytes(NumFactors(graph)) +
            graph.max_records() * (sizeof(Record) + sizeof(RecordOptions) + sizeof(double) + sizeof(Outcome));

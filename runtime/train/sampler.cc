@@ -25,7 +25,7 @@ class PoissonSampler final : public Sampler {
   uint32_t num_records_;
 };
 
-// All micro-batches of a step, one after another: DP-FP as its paper prints it.
+// Samples all micro-batches of a step, one after another, for DpFpMode::kPaper.
 class MicroBatchSampler final : public Sampler {
  public:
   MicroBatchSampler(double probability, uint32_t micro_batches, size_t num_records)

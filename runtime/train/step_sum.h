@@ -63,7 +63,7 @@ class StepSum {
 
   bool is_on_device() const { return is_on_device_; }
   size_t size_bytes() const;
-  // The size_bytes that such an object will have; allocates nothing.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const TrainingOptions& options, size_t size);
 
  private:

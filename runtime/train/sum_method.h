@@ -114,8 +114,8 @@ class FlatMethod : public SumMethod {
 // The setup of Gradients that take all records of a pass at once.
 BatchGradients::Setup MakeBatchSetup(const Graph& graph, const TrainedSet& trained);
 
-// Training without a guarantee: the sum of the records' gradients. DP-FP as its paper prints it trains so too, with
-// noise in the records' representations.
+// Training without a guarantee: the sum of the records' gradients. DpFpMode::kPaper uses it too, with noise in the
+// records' representations.
 std::unique_ptr<GradientMethod> MakeOrdinaryMethod(const MethodSetup& setup);
 MethodBytes PlanOrdinaryMethod(const Graph& graph, const TrainedSet& trained, size_t num_records,
                                const TrainingOptions& options);

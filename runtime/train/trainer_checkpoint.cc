@@ -58,7 +58,7 @@ Status Trainer::CheckRun(const Checkpoint& c) {
   if (then != now) {
     return InvalidData(
         "checkpoint: it belongs to a run with other options: ", checkpoint_parts::ListDifferences(then, now),
-        "; go on with the options that it began with, or name another checkpoint");
+        "; resume with the options that it began with, or name another checkpoint");
   }
   if (c.seed != SavedSeed()) return InvalidData("checkpoint: it belongs to a run with another seed");
   // Otherwise the weights would carry the provenance of another base.

@@ -51,7 +51,7 @@ def test_none_of_the_texts_becomes_a_record():
     write("unknown.txt", first_lines("unread.txt", 60))
     write("one.txt", read("unknown.txt") + "good\tthe film is great\n")
     none = (
-        "wisp: warning: no line of .* became a record, .* The run goes on and spends what was asked for.*(local only)"
+        "wisp: warning: no line of .* became a record, .* The run continues and spends what was asked for.*(local only)"
     )
     r = run(f"{begin} tiny.json --labelled unknown.txt --out none.wisp --ledger none.db --threads 1 --json", 0, none)
     assert says("of unknown.txt became a record.*one of data.classes of tiny.json", r.err), "whose lines they are"

@@ -178,7 +178,7 @@ def test_a_mistyped_name_trains_nothing():
             2, f"{name}.wisp: it is not there, or not of this deployment")
     assert not size("empty.wisp") and size("other.wisp") == 5000 and not exists("empty.wisp.candidate")
     run("wisp personalise --data log.db --model base.wisp --out mien.wisp --start-over")
-    assert same("mien.wisp", "base.wisp"), "a model that begins anew is not the base"
+    assert same("mien.wisp", "base.wisp"), "a model that starts over is not the base"
     r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp")
     assert "the plan has no step left" in r.out, "a plan that is used up is not said to be"
     copy("log.db", "others.db")
@@ -197,7 +197,7 @@ def test_the_report_is_one_page_without_script_or_network():
     # The report is one page without script or network, and marks what is local.
     r = run("wisp report --ledger log.ledger --html report.html --json")
     assert not r["local_only"]
-    assert "What it cost" in read("report.html") and "What the evaluates found" in read("report.html")
+    assert "What it cost" in read("report.html") and "What the evaluations found" in read("report.html")
     assert "Local only" not in read("report.html"), "a report of a ledger alone says that it is local"
     assert not re.search(r"https?:|<script|@import|url\(", read("report.html"), re.M)
     page = Page()
@@ -275,11 +275,11 @@ def test_a_plan_is_changed():
 
 
 def test_the_output_says_that_evaluation_is_local():
-    # The newest plan counts, whoever evaluates.
+    # The newest plan counts, whatever the kind of evaluation.
     for evaluation in ("private", "none"):
         run(f"{plan} --for '2 days' --evaluation {evaluate} --ledger local.ledger --replace")
     r = run(f"{plan} --for '2 days' --evaluation local --ledger local.ledger --replace")
-    assert "without noise and without a charge" in r.out, "what evaluation locally leaks is not said"
+    assert "without noise and without a charge" in r.out, "what local evaluation leaks is not said"
     r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json")
     assert r["evaluated"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(
         r["not_private"]
@@ -287,9 +287,9 @@ def test_the_output_says_that_evaluation_is_local():
     assert "evaluations_left" not in r.json
     r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger")
     assert says(
-        "by no event: those who evaluate did nothing later than what the candidate learned from, so nothing better$",
+        "on no event: the evaluation records have none later than what the candidate learned from, so it cannot$",
         r.out,
-    ), "a evaluation without events is not said to be one"
+    ), "an evaluation without events is not said to be one"
     r = run("wisp plan --left --data log.db --model base.wisp --ledger local.ledger")
     assert "evaluations" not in r.out, "evaluations are counted, though each run evaluates"
     r = run("wisp privacy --ledger local.ledger")
@@ -343,7 +343,7 @@ def test_one_word_written_with_a_combined_letter_and_with_two_characters_is_two(
         2, "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp catalogue rebase.")
     r = run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out mine.wisp --json")
     assert r["carried"] and r["lost_items"] == 0
-    assert same("mine.wisp", "base-2.wisp"), "another model than the new base is served, and nobody evaluated it"
+    assert same("mine.wisp", "base-2.wisp"), "another model than the new base is served, and it was not evaluated"
     run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp --json")
 
 

@@ -138,7 +138,7 @@ def test_on_a_file_without_a_text_a_private_run_spends_all_the_same():
     write("one.txt", "\nabcd abcd\n")
     on = "wisp train --model m.wisp --other-data --threads 1 --out t.wisp"
     r = run(f"{on} --texts blank.txt --method phantom --ledger none.db {private} --epochs 1 --json",
-        0, "blank.txt has no text to train on. The run goes on and spends what was asked for")
+        0, "blank.txt has no text to train on. The run continues and spends what was asked for")
     assert r["records"] == 0 and r["steps"] == 5 and r["epsilon"] > 0
     r = run(f"{on} --texts one.txt --method phantom --ledger one.db {private} --epochs 1 --json")
     assert r["records"] == 1

@@ -68,7 +68,7 @@ def test_a_run(signal):
         assert glob.glob("m.wisp.tmp-*"), "no room was kept for the model"
     else:
         assert ended == 130
-        assert "run.ckpt goes on from step" in read("beside.err"), "it is not said from where the run goes on"
+        assert "run.ckpt resumes from step" in read("beside.err"), "it is not said from where the run resumes"
         assert not glob.glob("*.tmp-*"), "an interrupted run left something"
     assert not exists("m.wisp"), "an interrupted run left a model"
     j = run(f"{train} --out m.wisp --ledger {ledger} --privacy-json p.json --json").json

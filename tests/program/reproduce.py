@@ -283,9 +283,9 @@ def test_the_perplexity_of_private_sampling():
     run("lab reproduce decode.json --model own.wisp --out d.jsonl", 2, "--data is needed")
     run(f"{decode} --model own.wisp", 2, "--base is needed.*not public")
     run(f"{decode} --model own.wisp --base shipped.wisp", 4, "base model must be public.*'shipped'")
-    run(f"{decode} --model safe.wisp --base new.wisp", 2, "draws from it are free")
+    run(f"{decode} --model safe.wisp --base new.wisp", 2, "samples from it are free")
     public_base = "--model shipped.wisp --public-dataset shipped --base shipped.wisp"
-    run(f"{decode} {public_base}", 2, "draws from it are free")
+    run(f"{decode} {public_base}", 2, "samples from it are free")
     run(f"{decode} --model own.wisp --base few.wisp --cell base/all", 2, "other items")
     for old, new, said in (
         ('"support": "base:9"', '"support": "model:9"', "all and base:K"),

@@ -112,11 +112,11 @@ class ReproduceCommand {
       return InvalidArgument("--seed is of cells that train; the selected cells of ", table_.name, " are measured");
     if (!decodes) return OkStatus();
     if (a_.model.empty())
-      return InvalidArgument("--model is needed: the model, trained without privacy, that is drawn from");
+      return InvalidArgument("--model is needed: the model, trained without privacy, that is sampled from");
     if (a_.base.empty() &&
         any([](const ReproductionCell& c) { return c.kind == Kind::kDecode && c.decode.NeedsBase(); })) {
       return InvalidArgument(
-          "--base is needed: these cells draw close to a public model; what the model itself knows of popularity is "
+          "--base is needed: these cells sample close to a public model; what the model itself knows of popularity is "
           "not public");
     }
     return ReadFiles();
@@ -134,7 +134,8 @@ class ReproduceCommand {
     if (decodes && !table_.is_public()) {
       return PrivacyRefused(
           table_.name,
-          " has cells of draws, whose perplexity no ledger pays for, and its data is not declared public; ", declare);
+          " has cells that sample, whose perplexity no ledger pays for, and its data is not declared public; ",
+          declare);
     }
     if (table_.is_public() && !a_.ledger.empty()) {
       return InvalidArgument("--ledger is given, but the data of ", table_.name,
@@ -209,7 +210,7 @@ class ReproduceCommand {
       if (format_ == OutputFormat::kJson) continue;
       const std::string what = cell->kind == Kind::kTrain   ? "seeds " + seeds
                                : cell->kind == Kind::kBench ? "measured"
-                                                            : "perplexity of draws";
+                                                            : "perplexity of samples";
       PrintText("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
     }
     if (format_ == OutputFormat::kJson) PrintJson(list);

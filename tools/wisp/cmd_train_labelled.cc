@@ -397,7 +397,7 @@ class TrainLabelledCommand {
     std::fprintf(
         stderr,
         "wisp: warning: no line of %s became a record, a text with a label that is one of data.classes of %s. The run "
-        "goes on and spends what was asked for: a refusal would tell of the data. Ctrl-C ends it (local "
+        "continues and spends what was asked for: a refusal would tell of the data. Ctrl-C ends it (local "
         "only)\n",
         a_.labelled.c_str(), a_.recipe.c_str());
   }

@@ -276,7 +276,7 @@ class CommandLine final : public ProgramCommands {
         "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --samples 100 --delta 1e-6\n"
         "  wisp privacy decoding --clip 2 --contexts 16 --epsilon 8 --delta 1e-6");
     c->add_option("--samples", privacy_.steps,
-                  "Number of samples (items or tokens) in the lifetime of the model; without it: the most that "
+                  "Number of samples (items or tokens) over all queries of the model; without it: the most that "
                   "--epsilon pays for");
     c->add_option("--delta", privacy_.delta, "Delta")->required();
     c->add_option("--support", privacy_.support, "Mixed: number of items in the support");

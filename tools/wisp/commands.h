@@ -237,13 +237,13 @@ Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
-Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  // serves --texts of `wisp evaluate`
+Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  // for `wisp evaluate --texts`
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status GenerateCommand(const GenerateArguments& arguments, OutputFormat format);
 Status Embed(const EmbedArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
-Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // serves --memory of `wisp inspect`
+Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // for `wisp inspect --memory`
 // Parses --backend: simd, int8 or xnnpack.
 Result<Backend> BackendNamed(const std::string& name);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
@@ -251,8 +251,8 @@ Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCheck(const PrivacyArguments& arguments, OutputFormat format);
-Status TrainLabelled(const TrainArguments& arguments, OutputFormat format);        // serves --labelled of `wisp train`
-Status EvaluateLabelled(const EvaluateArguments& arguments, OutputFormat format);  // and of `wisp evaluate`
+Status TrainLabelled(const TrainArguments& arguments, OutputFormat format);        // for `wisp train --labelled`
+Status EvaluateLabelled(const EvaluateArguments& arguments, OutputFormat format);  // for `wisp evaluate --labelled`
 Status Classify(const ClassifyArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);

@@ -82,7 +82,7 @@ void PrintText(const char* format, ...) {
 void PrintJson(const Json& json, int indentation) { std::printf("%s\n", JsonText(json, indentation).c_str()); }
 
 std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::string& failure) {
-  if (!failure.empty() && failure != failure_) Warn(failure + "; the run goes on, and the next checkpoint is tried");
+  if (!failure.empty() && failure != failure_) Warn(failure + "; the run continues and will try the next checkpoint");
   failure_ = failure;
   return saved ? ", saved " + std::to_string(*saved) + " (" + every_ + ")" : "";
 }

@@ -74,8 +74,8 @@ std::string FileName(const std::string& path);
 Status MakeFolder(const std::string& path);
 
 // Returns the names of those figures of a private run that were computed from the data without noise. No guarantee
-// covers them; they are for the device's owner only.
-// With local evaluation, which adds no noise, the figures that follow from its choice belong to them.
+// covers them; they are for the device's owner only. Local evaluation adds no noise, so with it the figures that follow
+// from its choice are among these.
 enum class Evaluated { kPrivately, kLocally };
 std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Evaluated evaluated = Evaluated::kPrivately);
 // Returns the sentence for people on figures that JSON lists under the key not_private.

@@ -143,8 +143,9 @@ Status PrivateSamples::WarnOfOtherPlan(const SamplingSetup& setup) const {
   const std::string planned_samples = std::to_string(planned.steps());
   Warn("warning: the ledger " + p_.ledger + " was begun with a plan of " + Counted(planned.steps(), "sample") +
        ", of " + "which " + std::to_string(left) + (left == 1 ? " is" : " are") +
-       " left; samples of now cost something else, so they count beside it, as chosen after looking. To sample what is "
-       "left give what was given then (--planned-samples " +
+       " left; new samples have another cost, so they count beside it, as chosen after looking. To sample the rest, "
+       "give "
+       "the options of that plan (--planned-samples " +
        planned_samples + " with the same --epsilon, or the same --max-tokens)");
   return OkStatus();
 }

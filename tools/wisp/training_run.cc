@@ -207,7 +207,7 @@ Status TrainingRun::Read() {
   if (is_private() && NumRecords() == 0) {
     std::fprintf(
         stderr,
-        "wisp: warning: %s has %s to train on. The run goes on and spends what was asked for: a refusal would tell "
+        "wisp: warning: %s has %s to train on. The run continues and spends what was asked for: a refusal would tell "
         "of the data. Ctrl-C ends it (local only)\n",
         DataPath().c_str(), is_text() ? "no text" : "no user");
   }

@@ -136,7 +136,7 @@ struct Emulator {
     return true;
   }
 
-  // Does this for the whole block, at a barrier of the block or of the grid.
+  // Releases the whole block, at a barrier of the block or of the grid.
   bool ReleaseBlock(Waits what) {
     if (!Release(0, static_cast<unsigned>(block->threads.size()), what)) return false;
     if (++block->barriers > kMostBarriers)

@@ -1,4 +1,4 @@
-// An open recommender as Python holds it, shared with private draws (private.cc).
+// An open recommender as Python holds it, shared with private sampling (private.cc).
 #ifndef WISP_PORTS_PYTHON_CORE_MODEL_H_
 #define WISP_PORTS_PYTHON_CORE_MODEL_H_
 

@@ -51,7 +51,7 @@ def make_plan(
 
     model: the base, as shipped. epsilon, delta: of the whole plan, for every record. runs: number of runs.
     num_records_public: a number of records that anybody may know. unit: the definition of one record.
-    evaluate: who decides whether a personalised model is better: "private", a held-out evaluation that is charged;
+    evaluation: who decides whether a personalised model is better: "private", a held-out evaluation that is charged;
       "local", one that is not, for models that never leave the device; "none".
     evaluations: runs that evaluate; 0: every run, up to 12 times. evaluation_share: 0: 0.2.
     steps_per_run: 0: 30 passes over the records in all runs together.

@@ -184,7 +184,7 @@ class RunReport:
     """The outcome of a run.
 
     From `num_events` on numbers are counted on the log. Local only: not private, do not send them anywhere. The same
-    holds for `served`, `changed`, `verdict` and `line()` if the plan's evaluate is "local".
+    holds for `served`, `changed`, `verdict` and `line()` if the plan's evaluation is "local".
     """
 
     served: Literal["base", "earlier", "newest"]
@@ -223,7 +223,7 @@ class Quality:
 class Rebased:
     """The part of what was learned that a new base keeps."""
 
-    carried: bool  #: False: nothing was learned yet, or training begins anew
+    carried: bool  #: False: nothing was learned yet, or training starts over
     shared_items: int
     lost_items: int
 

@@ -66,7 +66,7 @@ export type PlanChange = { model: string } &
 export interface PlannedRunOptions extends Running { model: string; output: string; maxBytes?: number }
 
 export interface PlannedRunResult {
-  /** The model that is served after this run, and whether it changed. With a plan's evaluate "local" these two and
+  /** The model that is served after this run, and whether it changed. With a plan's evaluation "local" these two and
    * `verdict` are not private: local only. */
   served: number; changed: number; verdict: number;
   evaluated: number; onDevice: number; steps: number; stepsOfModel: number;

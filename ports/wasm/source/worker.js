@@ -261,7 +261,7 @@ class Host {
     return {
       ...options,
       ...(unit !== undefined && {unit: this.library.constant("WISP_UNIT_", unit, "unit")}),
-      ...(evaluation !== undefined && {evaluation: this.library.constant("WISP_EVALUATION_", evaluation, "evaluate")}),
+      ...(evaluation !== undefined && {evaluation: this.library.constant("WISP_EVALUATION_", evaluation, "evaluation")}),
     };
   }
 

@@ -78,7 +78,7 @@ Status CheckHead(const Architecture& a, const TrainingOptions& o) {
   if (o.method != Method::kDpFp) return OkStatus();
   if (a.head.kind != HeadKind::kClasses)
     return Unsupported("dp-fp is for classifiers: this model has no head of classes");
-  if (a.adapter) return Unsupported("dp-fp makes the head anew, which an adapter does not hold: train without one");
+  if (a.adapter) return Unsupported("dp-fp replaces the head, which an adapter does not hold: train without one");
   if (o.dp_fp.micro_batches == 0 || o.expected_batch == 0)
     return InvalidArgument("`expected_batch` and micro_batches must be 1 or above");
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.dp_fp.clipping_norm,

@@ -1,5 +1,5 @@
-// DP-FP's two contributions to a step: a head that is made of releases, and the noise of the mode that its paper
-// prints. The trainer calls what method_table.h declares.
+// DP-FP's two contributions to a step: a head that is made of releases, and the noise of DpFpMode::kPaper. The trainer
+// calls what method_table.h declares.
 #ifndef WISP_RUNTIME_METHODS_DP_FP_DP_FP_METHOD_H_
 #define WISP_RUNTIME_METHODS_DP_FP_DP_FP_METHOD_H_
 
@@ -36,7 +36,7 @@ class HeadStep final : public StepPart {
   std::vector<size_t> dropped_;  // in this step, by worker
 };
 
-// The noise of DP-FP as its paper prints it: on each record's representation, from one worker's stream.
+// The noise of DpFpMode::kPaper on each record's representation, from one worker's stream.
 class PaperNoise final : public HeadNoise {
  public:
   // For up to max_records records at once. The graph that reads it is on the options' device.

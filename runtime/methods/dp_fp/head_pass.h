@@ -47,7 +47,7 @@ class HeadPass {
   size_t release_bytes() const { return releases_.size_bytes(); }
   size_t list_bytes() const;
 
-  // The planned size of such an object, by kind; allocates nothing.
+  // Returns the planned size of an object with these arguments, by kind. Allocates nothing.
   struct Bytes {
     size_t releases = 0, lists = 0, records_at_most = 0;
   };

@@ -81,7 +81,7 @@ class HeadReleases {
   std::span<const int64_t> matrices() const { return sum_.sum(); }
   const privacy::ExactGrid& grid() const { return grid_; }
   size_t size_bytes() const;
-  // The size_bytes that such an object will have; allocates nothing.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const HeadReleaseOptions& options);
   size_t num_coordinates() const { return size_t{options_.num_classes} * options_.width; }  // of one release
 

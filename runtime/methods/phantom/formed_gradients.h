@@ -33,7 +33,7 @@ class FormedGradients final : public BatchGradients {
   void Forget() override;
 
   size_t scratch_bytes() const override { return rows_.size_bytes() + norm_scratch_.allocated_bytes(); }
-  // The scratch_bytes that such an object will have. Allocates nothing.
+  // Returns scratch_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const Setup& setup);
 
  private:

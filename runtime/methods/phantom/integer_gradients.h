@@ -50,11 +50,11 @@ class IntegerGradients final : public BatchGradients {
   std::span<const RecordOutcome> FinishRecords() override;
 
   size_t scratch_bytes() const override;
-  // The scratch_bytes that such an object will have. Allocates nothing.
+  // Returns scratch_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const Setup& setup);
 
  private:
-  // A factor of all records, and the integers made from it.
+  // A factor of all records, and the integers that its floats are rounded to.
   struct Product {
     OuterFactor factor;
     int16_t *a_RN, *b_RK;

@@ -64,7 +64,7 @@ class PhantomGradients : public RecordGradients {
   RecordOutcome FinishRecord(HeadReplay& replay) override;
 
   size_t scratch_bytes() const override;
-  // The scratch_bytes that such an object will have. Allocates nothing.
+  // Returns scratch_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options);
 
  private:

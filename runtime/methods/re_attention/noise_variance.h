@@ -42,7 +42,7 @@ class NoiseVariance {
                 double noise_deviation);
 
   size_t size_bytes() const { return printed_item_variance_.capacity() * sizeof(float); }
-  // The size_bytes that such an object will have.
+  // Returns size_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const Architecture& architecture, const ReAttentionOptions& options) {
     return options.source == ReAttentionOptions::Source::kPrinted ? architecture.num_items * sizeof(float) : 0;
   }

@@ -31,7 +31,7 @@ class RgpBatchGradients final : public BatchGradients {
   size_t scratch_bytes() const override {
     return rows_.size_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes();
   }
-  // The scratch_bytes that such an object will have. Allocates nothing.
+  // Returns scratch_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(size_t max_records, size_t max_rows, size_t release_size, size_t rank);
 
  private:

@@ -69,7 +69,7 @@ class RgpCarriers {
 
   size_t size_bytes() const;
 
-  // The sizes that carriers of such a release will have. Allocates nothing.
+  // The sizes of carriers that were made with the same arguments. Allocates nothing.
   struct Plan {
     std::vector<Entry> entries;
     size_t release_size = 0;                // see release_size()

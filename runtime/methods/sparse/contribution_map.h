@@ -50,9 +50,9 @@ class ContributionMap {
   // Sets `survivors` to the selected rows, ascending.
   void Select(std::span<const Record* const> batch, privacy::RandomStream& noise, std::vector<int32_t>& survivors);
 
-  // The probability that a row survives which no record touches.
+  // The probability that a row is selected although no record touches it.
   static double FalseRowChance(const ContributionMapOptions& options);
-  // The expected number of rows that survive without any record.
+  // The expected number of rows that are selected although no record touches them.
   double expected_false_rows() const { return false_rows_; }
   // The noise's standard deviation, in grid steps.
   uint64_t sigma_in_steps() const { return sigma_; }

@@ -47,7 +47,7 @@ class SparseBatchGradients final : public BatchGradients {
   void Forget() override;
 
   size_t scratch_bytes() const override;
-  // The scratch_bytes that such an object will have. Allocates nothing.
+  // Returns scratch_bytes() of an object with these arguments, without making it. Allocates nothing.
   static size_t PlanBytes(const SparseSetup& setup);
   // Floats of the longest row of one record. Memory is allocated for a gradient of this many.
   static size_t MostRowFloats(const SparseSetup& setup);

@@ -40,8 +40,8 @@ class StepRows {
   const Counts& counts() const { return counts_; }
 
   size_t size_bytes() const;
-  // The size_bytes of such an object before the first step, and its largest growth if rows are selected: for `touched`
-  // rows that records touch, of which `selected` are selected.
+  // PlanBytes: size_bytes() of an object with these arguments before the first step. GrowthAtMost: its largest growth
+  // if rows are selected, for `touched` rows that records touch, of which `selected` are selected.
   static size_t PlanBytes(const Architecture& architecture, const TrainingOptions& options);
   static size_t GrowthAtMost(const Architecture& architecture, const TrainingOptions& options, size_t touched,
                              size_t selected);

@@ -25,7 +25,8 @@ constexpr double kCoarsePoints = 4096;
 constexpr double kSmallestStep = 1e-30;
 // The losses of one step are not discretised on more points than this.
 constexpr double kMostStepPoints = 1 << 22;
-// Kinds of draws, and of noises, that are composed as they are. Beyond, parameters are rounded up until some agree.
+// The most kinds of samples, and of noise, that are composed unchanged. If there are more, parameters are rounded up
+// until some agree.
 constexpr ptrdiff_t kMostDraws = 24, kMostNoises = 128;
 constexpr ptrdiff_t kManyNoises = 8;
 
@@ -59,7 +60,7 @@ ptrdiff_t CountNoises(const std::vector<Mechanism>& list) {
   return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_sample(); });
 }
 
-// Rounds the draws' parameters up, or those of noises, until there are few kinds of them.
+// Rounds the parameters of samples up (`draws`), or those of noise, until at most `most` kinds are left.
 std::vector<Mechanism> RoundedToFew(std::vector<Mechanism> merged, bool draws, ptrdiff_t most) {
   const auto few = [&](const std::vector<Mechanism>& list) {
     const ptrdiff_t noises = CountNoises(list);
@@ -93,7 +94,8 @@ std::vector<Mechanism> JoinGaussians(const std::vector<Mechanism>& mechanisms) {
   return joined;
 }
 
-// Every length of candidate lists makes another kind of draw, and a schedule of noise another one of each step.
+// Every length of a candidate list makes another kind of sample, and a noise schedule makes another kind of noise for
+// each step.
 std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
   if (CountNoises(merged) > kManyNoises) merged = JoinGaussians(merged);
   return RoundedToFew(RoundedToFew(std::move(merged), true, kMostDraws), false, kMostNoises);
@@ -175,10 +177,10 @@ double WorstDirection(std::span<const Mechanism> mechanisms, double known, const
   return std::min(known, std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, fitting))));
 }
 
-// True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range draw (kinds/bounded_range.cc)
-// pays for the worst t at every epsilon at once: its losses have variance eta^2 / 3, where each member's have at most
-// eta^2 / 4. RDP adds up the members' own, so it may be below. It may also be below if draws are rounded up to few
-// kinds, or are so many that the transform's rounding exceeds delta.
+// True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range sample
+// (kinds/bounded_range.cc) pays for the worst t at every epsilon at once: its losses have variance eta^2 / 3, where
+// each member's have at most eta^2 / 4. RDP adds up the members' own, so it may be below. It may also be below if
+// samples are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
 bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
   return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return m.is_sample(); });
 }

@@ -1,13 +1,13 @@
 // Accountants compute what a list of mechanisms costs together, as epsilon at a given delta.
 //
-//   PLD      the figure that may be stated: an upper bound by construction. If draws take part, the figure is the
-//            smallest of PLD, RDP and pure: the pair that dominates a bounded-range draw is not the tightest for many
+//   PLD      the figure that may be stated: an upper bound by construction. If samples take part, it is the smallest
+//            of PLD, RDP and pure: the pair that dominates one bounded-range sample is not the tightest for many
 //   RDP      an upper bound, looser; fast, for brackets and cross-checks
 //   GDP-CLT  a limit theorem, asymptotic: may understate; only to restate papers, beside PLD
 //   pure     epsilon at delta 0, a sum; infinite if a Gaussian takes part
 //
 // All assume that the mechanisms are adaptively composed on the same data under the same adjacency. A pairing that has
-// no proof here (sampling with replace-one adjacency) is kPrivacyRefused. Randomised response and bounded-range draws
+// no proof here (sampling with replace-one adjacency) is kPrivacyRefused. Randomised response and bounded-range samples
 // are bounded pointwise for any two distributions that may have to be told apart, so they cost the same under every
 // adjacency. An empty list costs 0. All kinds compose with each other.
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTING_ACCOUNTANT_H_
@@ -33,7 +33,7 @@ struct StatedEpsilon {
 // display during a run. A figure that is kept is kFull.
 enum class Fineness { kFull, kQuick };
 // The smallest bound that the accountants prove. It is PldEpsilon's figure, with the name of the accountant that
-// reached it first in the order pure, RDP (only with draws), PLD.
+// reached it first in the order pure, RDP (only with samples), PLD.
 Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta,
                                    Fineness fineness = Fineness::kFull);
 

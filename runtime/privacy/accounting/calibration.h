@@ -40,8 +40,8 @@ struct CalibrationRequest {
   uint64_t steps = 0;
   std::span<const Mechanism> composed_with = {};  // mechanisms charged besides the steps
   // Makes the mechanisms of all steps from a noise multiplier, if they are no Poisson-subsampled Gaussian: random
-  // allocation, a schedule of noises. More noise must cost less; multipliers that it refuses are not searched. `steps`
-  // is then for sentences only.
+  // allocation, a noise schedule. More noise must cost less; multipliers that it refuses are not searched. `steps` is
+  // then for sentences only.
   std::function<Result<std::vector<Mechanism>>(double noise_multiplier)> mechanisms = {};
 };
 

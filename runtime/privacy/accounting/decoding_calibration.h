@@ -1,11 +1,12 @@
 // Finds how far samples from a model may follow it: the lambda or the range that a target allows. See
 // docs/algorithms.md, section 7.
 //
-//   WISP_ASSIGN_OR_RETURN(SampleCalibration c, CalibrateResponse({.target = target, .samples = 100}, {.support =
-//   10000})); sample from c.mechanism.lambda() q + (1 - c.mechanism.lambda()) uniform, 100 times in the lifetime of the
-//   model
+//   WISP_ASSIGN_OR_RETURN(SampleCalibration c,
+//                         CalibrateResponse({.target = target, .samples = 100}, {.support = 10000}));
+//   // sample from c.mechanism.lambda() q + (1 - c.mechanism.lambda()) uniform, 100 times over all queries
 //
-// It is not a ledger. `samples` is the lifetime number, over all queries; the ledger charges each of them.
+// It is not a ledger. `samples` is the total over all queries that the model will ever answer; the ledger charges each
+// of them.
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTING_DECODING_CALIBRATION_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_DECODING_CALIBRATION_H_
 
@@ -51,7 +52,7 @@ struct SampleCalibration {
 // The largest lambda, or range, whose PLD epsilon is at most the target. It is found within 1e-4 relative in eps0 of a
 // sample, or in the range, and the result is the end of the bisection that keeps the promise; values above 100 are not
 // searched. It is never below the pure solution if composed_with is empty. kPrivacyRefused if composed_with leaves no
-// room.
+// budget.
 Result<SampleCalibration> CalibrateResponse(const SampleRequest& request, const PublicMixture& mixture);
 Result<SampleCalibration> CalibrateBoundedRange(const SampleRequest& request);
 

@@ -11,7 +11,7 @@
 //   inverse    ||d p||_1 <= sqrt(N) ||d p||_2 = ||d F||_2, plus the inverse's own c u log2(N) ||F||_2
 //
 // with u = 2^-53 and c = 4, on the safe side of the usual error analyses of radix-2 transforms. The bound goes to
-// infinity as well. Terms that occur once and have mass on few points (draws of a randomised response) are convolved
+// infinity as well. Terms that occur once and have mass on few points (samples of a randomised response) are convolved
 // directly instead: their transforms do not decay, and the bound would exceed the deltas of interest.
 #include <algorithm>
 #include <cmath>

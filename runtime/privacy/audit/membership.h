@@ -17,8 +17,8 @@
 
 namespace wisp::privacy {
 
-// One loss per record, all in one unit (nats, say), plus infinity allowed, in an order that does not depend on the
-// losses. The numbers may differ; at least 2 of each.
+// Losses, one for each record, all in the same unit (such as nats); +infinity is allowed. Their order must not depend
+// on the losses. The two lists may differ in length; each needs at least 2 losses.
 struct MembershipLosses {
   std::span<const double> members;
   std::span<const double> non_members;

@@ -70,9 +70,10 @@ Status Ledger::CheckDataset(const std::string& dataset) const {
 Status Ledger::Impl::AddSplit(double evaluation_share, std::vector<LedgerRow>& rows) const {
   if (const auto& there = budget.split()) {
     if (there->evaluation_share == evaluation_share) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' divides its records already, with a share of ",
-                          DoubleText(there->evaluation_share),
-                          " that evaluates; records are divided once, as one that changed sides would count for both");
+    return PrivacyRefused(
+        "ledger '", database.path(), "' divides its records already, with a share of ",
+        DoubleText(there->evaluation_share),
+        " for evaluation; this happens once, because a record that changed parts would count for both");
   }
   LedgerSplit split{.evaluation_share = evaluation_share};
   WISP_ASSIGN_OR_RETURN(split.salt, NewRandomId());
@@ -173,7 +174,7 @@ Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, st
   WISP_RETURN_IF_ERROR(impl_->CheckNewest(newest_row));
   WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
   if (impl_->budget.MayPlan(part))
-    return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be made anew");
+    return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be replaced");
   WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));
   LedgerPlan plan{.run = run, .purpose = purpose, .part = part, .settings = settings};
   WISP_ASSIGN_OR_RETURN(plan.record, impl_->FindStatedRecord(LedgerParts::Says::kPlan));

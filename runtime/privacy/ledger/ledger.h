@@ -79,7 +79,7 @@ struct LedgerEntry {
   double loss_slack = 0;
   uint64_t plan = 0;  // seq of the plan that pays; 0: no plan
   RecordPart part = RecordPart::kAll;
-  // The definition of one record. nullopt: the charge is for draws from weights.
+  // The definition of one record. nullopt: the charge is for samples from weights.
   std::optional<RecordSpec> record = {};
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
 };

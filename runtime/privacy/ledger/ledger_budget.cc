@@ -15,8 +15,8 @@ constexpr double kSlackRounding = 1 + 5e-10;
 // The seq of hypothetical rows: after all others.
 constexpr uint64_t kNotWritten = std::numeric_limits<uint64_t>::max();
 
-// True if one `smaller` has no more delta at any epsilon than one `larger`. Supports of draws shrink as items are taken
-// out of them.
+// True if `smaller` has at most the delta of `larger` at every epsilon. The supports of samples shrink as items are
+// taken out of them.
 bool IsNoMoreThan(const Mechanism& smaller, const Mechanism& larger) {
   if (smaller.word() != larger.word() || smaller.adjacency() != larger.adjacency()) return false;
   return smaller.kind().is_no_more_than != nullptr && smaller.kind().is_no_more_than(smaller, larger);

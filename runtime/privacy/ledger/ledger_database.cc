@@ -58,7 +58,7 @@ Status Database::Error(int code) const {
     return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
   if (extended == SQLITE_READONLY_DBMOVED)
     return IoError(file,
-                   "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
+                   "was moved, replaced or removed while it was open; this charge was not recorded, open it again");
   if (extended == SQLITE_READONLY_ROLLBACK || extended == SQLITE_READONLY_RECOVERY)
     return IoError(file,
                    "has an unfinished charge of a program that was killed in the journal beside it, which can be read "

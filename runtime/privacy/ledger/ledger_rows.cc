@@ -46,7 +46,7 @@ ChainLink MakeLink(const LedgerSplit& s) {
   return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.evaluation_share).Text(s.salt));
 }
 
-// "" if the row does not define a record: then it costs like draws from weights.
+// "" if the row does not define a record: then it costs as much as samples from weights.
 std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
 ChainLink MakeLink(const LedgerPlan& p) {

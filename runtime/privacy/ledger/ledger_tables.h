@@ -10,10 +10,11 @@ namespace wisp::privacy {
 constexpr int64_t kLedgerApplicationId = 0x77697370;  // "wisp"
 constexpr int64_t kLedgerVersion = 1;
 
-// Creates them in an empty database.
+// Creates the tables and triggers in an empty database.
 Status MakeTables(Database& database);
 
-// kInvalidData unless the database has exactly these: a view in place of a table would execute code of the file.
+// kInvalidData unless the database has exactly these tables and triggers: a view in place of a table would execute code
+// of the file.
 Status CheckTables(Database& database);
 
 }  // namespace wisp::privacy

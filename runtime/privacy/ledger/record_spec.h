@@ -43,7 +43,7 @@ class RecordSpec {
   // that one user wrote.
   static RecordSpec OfTexts(PrivacyUnit unit, std::string kind);
   static constexpr char kLabelledText[] = "labelled-text", kPromptText[] = "prompt-text";
-  // For draws from weights, which cost the same whatever a record is. `unit` is used when the ledger is created.
+  // For samples from weights, which cost the same whatever a record is. `unit` is used when the ledger is created.
   static RecordSpec Any(PrivacyUnit unit);
 
   PrivacyUnit unit() const { return events_.unit; }

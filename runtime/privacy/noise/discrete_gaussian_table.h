@@ -35,8 +35,8 @@ struct CellTable {
   std::array<uint64_t, kCells> threshold;
   // floor(2^kAcceptBits r_v): kAcceptBits bits below it accept, wherever in the cell x is.
   std::array<uint16_t, kCells> accept;
-  // By the word's first kGuideBits: the first cell whose threshold, cut to kCellBits, is not below the word. The search
-  // starts there.
+  // Indexed by the word's first kGuideBits: the first cell whose threshold, cut to kCellBits, is not below the word.
+  // The search starts there.
   std::array<uint16_t, size_t{1} << kGuideBits> guide;
   bool is_exact;
 };

@@ -69,7 +69,7 @@ class FirstSymbols {
     Flush();
     Add(id);
   }
-  // The reference drops a pending unknown token before bytes.
+  // Like the reference implementation, this drops a pending unknown token when bytes follow.
   bool Bytes(std::string_view one) {
     if (!image_.Is(option::kByteFallback)) return false;
     for (const char c : one) {

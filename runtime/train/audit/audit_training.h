@@ -64,8 +64,9 @@ struct StepAuditOptions {
   uint64_t observations = 2000;                     // releases with the canary, and as many without; 4 and above
   std::vector<double> deltas = {1e-5, 1e-2, 1e-1};  // where epsilon(delta) is tested
   double confidence = 0.95;                         // probability that all bounds hold together
-  // kTrainer: the training loop itself (sampling, charge, weights before and after), restored to the start each time.
-  // kRelease: only the release, driven as the trainer drives it, and charged once; `make_method` is read.
+  // kTrainer: audits the whole training loop (sampling, charge, weights before and after), restored to the start each
+  // time. kRelease: audits the release alone, called as the trainer calls it, and charged once. Only kRelease reads
+  // `make_method`.
   enum class Through { kTrainer, kRelease } through = Through::kTrainer;
   MethodFactory make_method = {};
 };

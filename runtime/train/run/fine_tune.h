@@ -63,8 +63,8 @@ StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, 
 struct FineTuneOutput {
   std::string path;  // empty: nothing is written
   ModelContents contents;
-  // ModelFile::lists, if the owner chooses anew. Not set: as the base says; without a base, seen items may not be
-  // shown.
+  // ModelFile::lists, if the owner makes a new choice. If not set, it is the choice of the base; without a base, seen
+  // items may not be shown.
   std::optional<bool> allow_seen = {};
   std::string description;  // describes the run in the provenance
   // Called after the model is written, before the checkpoint is removed. An error becomes the run's.

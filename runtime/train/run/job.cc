@@ -60,7 +60,7 @@ class JobRun {
   }
 
  private:
-  // Adds to an error after the steps that their charges stay.
+  // Adds to an error that its charges stay spent, if steps were charged.
   Status AddChargeNote(const Status& status) const {
     const bool is_paid = IsPrivateJob(job_) && !status.ok();
     return is_paid ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
@@ -332,7 +332,8 @@ class JobRun {
     try {
       return Train();
     } catch (const std::bad_alloc&) {
-      const Status status = IoError("there is not enough memory to go on after step ", trainer_->step(), " of ", end_);
+      const Status status =
+          IoError("there is not enough memory to continue after step ", trainer_->step(), " of ", end_);
       return IsPrivateJob(job_) ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
     }
   }

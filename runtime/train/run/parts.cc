@@ -13,7 +13,7 @@ Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequence
   WISP_ASSIGN_OR_RETURN(const std::string id, ledger.Id());
   if (std::find(known.begin(), known.end(), id) != known.end()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
-  // Decoding draws do not read the log, so their charges do not count here.
+  // Private samples do not read the log, so their charges do not count here.
   const auto reads_a_log = [](const privacy::LedgerEntry& e) {
     return e.record ? !e.record->is_of_texts() : !e.mechanism.is_sample();
   };
@@ -21,7 +21,7 @@ Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequence
   return PrivacyRefused(
       sequences.sessions->path, ": the log does not remember the sessions that ledger '", ledger.path(),
       "' has charges for: two that were used apart could be one now. Allowed is the log that was read then, or a copy "
-      "of it that wisp log backup made; a log that begins anew takes a ledger of its own");
+      "of it that wisp log backup made; a new log needs a ledger of its own");
 }
 
 data::Sequences SelectSequences(privacy::RecordPart part, const privacy::LedgerSplit& split,

@@ -28,7 +28,7 @@ std::string Listed(std::span<const ChoiceWord> words) {
   return list;
 }
 
-// All digits of a whole bound, unless six say it.
+// Writes a whole number with all its digits if six significant digits would change it.
 std::string BoundText(double bound) {
   const std::string text = privacy::ShortText(bound, 6);
   double read = 0;

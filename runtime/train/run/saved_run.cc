@@ -101,7 +101,7 @@ void SavedRun::Remove() {
 
 std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal) {
   return "the run ends after step " + std::to_string(end) + " of " + std::to_string(planned) +
-         ", for more was not allowed: " + refusal.message();
+         ", because more was not allowed: " + refusal.message();
 }
 
 std::string DescribeSavedState(const SavedRun& saved, uint64_t steps_charged) {
@@ -109,10 +109,10 @@ std::string DescribeSavedState(const SavedRun& saved, uint64_t steps_charged) {
                          ? ""
                          : CountedWere(steps_charged, "step") + " charged and what was charged stays charged, and ";
   if (saved.step()) {
-    text += saved.path() + " goes on from step " + std::to_string(*saved.step());
-    return saved.failure().empty() ? text : text + ", for a later one could not be saved: " + saved.failure();
+    text += saved.path() + " resumes from step " + std::to_string(*saved.step());
+    return saved.failure().empty() ? text : text + ", because a later one could not be saved: " + saved.failure();
   }
-  return text + "nothing was saved to go on from" +
+  return text + "nothing was saved to resume from" +
          (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (`checkpoint_path`)");
 }
 

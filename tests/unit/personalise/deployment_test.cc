@@ -316,7 +316,7 @@ TEST_F(DeploymentTest, TrainsUntilTheNewestEvaluationBecameDue) {
   settings.trains_until = 1'700'000'000;
   EXPECT_EQ(*TrainsUntil(ledger, settings, 77), 1'700'000'000);
   settings.evaluations = 0;
-  EXPECT_EQ(*TrainsUntil(ledger, settings, 77), data::kLatestSecond) << "nobody evaluates: all events train";
+  EXPECT_EQ(*TrainsUntil(ledger, settings, 77), data::kLatestSecond) << "without evaluation all events train";
   settings.trains_until = -1;
   EXPECT_EQ(CheckSettings(settings).code(), StatusCode::kInvalidArgument);
 }

@@ -260,7 +260,7 @@ TEST_F(EvaluationTest, IsPaidForByTheEvaluationRecords) {
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].entry, entry.id);
   EXPECT_EQ(*ParseEvaluation(results[0].text), *first);
-  EXPECT_NE(*Run(options), *first) << "noise anew";
+  EXPECT_NE(*Run(options), *first) << "each evaluation draws new noise";
   int more = 0;
   while (more < 20 && Run(options).ok()) ++more;
   EXPECT_LT(more, 20);

@@ -140,7 +140,8 @@ TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
   EXPECT_GT(coming.noise_of_an_item, 1.3 * all.noise_of_an_item);
   request.steps_per_run = 1;
   const Outlook each = MakeOutlook(architecture_, MustPlan(request).settings);
-  EXPECT_NE(each.advice.front().find("fewer runs (`runs`) could follow how people come"), std::string::npos);
+  EXPECT_NE(each.advice.front().find("with fewer runs (`runs`) the steps could follow the number of records"),
+            std::string::npos);
 }
 
 TEST_F(Forecast, MeasuresWithoutALog) {

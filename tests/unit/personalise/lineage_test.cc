@@ -181,7 +181,7 @@ TEST_F(LineageTest, BeginsNoOtherModelWhereThatIsRefused) {
   PlannedRunOptions o = Options();
   o.anew = PlannedRunOptions::Anew::kRefused;
   ASSERT_TRUE(RunPlanned(o).ok()) << "the first one";
-  ASSERT_TRUE(RunPlanned(o).ok()) << "which goes on";
+  ASSERT_TRUE(RunPlanned(o).ok()) << "which resumes";
   o.output = folder_ / "mien.wisp";
   const Status status = RunPlanned(o).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);

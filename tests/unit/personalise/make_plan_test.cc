@@ -123,10 +123,11 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   differs("the batch is 400", [](PlanToMake& p) { p.request.expected_batch = 300; });
   differs("the learning rate is", [](PlanToMake& p) { p.request.learning_rate = 0.5; });
   differs(
-      "the evaluate is private, asked for is "
+      "the kind of evaluation is private, asked for is "
       "none",
       [](PlanToMake& p) { p.request.evaluations = 0; });
-  differs("the evaluate is private, asked for is local", [](PlanToMake& p) { p.request.evaluates_locally = true; });
+  differs("the kind of evaluation is private, asked for is local",
+          [](PlanToMake& p) { p.request.evaluates_locally = true; });
   differs("the number of evaluations is 2, asked for is 3", [](PlanToMake& p) { p.request.evaluations = 3; });
   differs("the share of evaluation records is", [](PlanToMake& p) { p.request.evaluation_share = 0.5; });
   differs("the time until which events train is 0", [](PlanToMake& p) { p.request.trains_until = 5; });

@@ -144,7 +144,8 @@ TEST_F(PlanChangeTest, RefusesWhatCannotBe) {
   MustRun();
   EXPECT_EQ(code({}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({.runs = 10, .steps_per_run = 6}), StatusCode::kInvalidArgument) << "30 steps are left";
-  EXPECT_EQ(code({.runs = 5, .learning_rate = 0.001}), StatusCode::kInvalidArgument) << "of a checkpoint that goes on";
+  EXPECT_EQ(code({.runs = 5, .learning_rate = 0.001}), StatusCode::kInvalidArgument)
+      << "a checkpoint with another rate cannot resume";
   EXPECT_EQ(code({.runs = 5, .num_records_public = 20'000}), StatusCode::kPrivacyRefused) << "delta is 1e-4";
   EXPECT_EQ(Change({.runs = 2'000'000'000})->settings.runs, 30u) << "a step each";
   EXPECT_EQ(code({.runs = 5, .steps_per_run = 6}), StatusCode::kOk);

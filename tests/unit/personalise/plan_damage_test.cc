@@ -60,7 +60,7 @@ TEST_P(PlanDamageTest, ACheckpointIsLeftAndTheCandidateTrainsOn) {
   MustRun();
   const uint64_t candidate = ComputeHash(files_.candidate);
   Harm(files_.checkpoint, GetParam());
-  const PlannedRunResult planned_run = MustHeal("training goes on from the candidate, with a fresh optimizer");
+  const PlannedRunResult planned_run = MustHeal("training resumes from the candidate, with a fresh optimizer");
   EXPECT_NE(said_.find(files_.checkpoint), std::string::npos) << said_;
   EXPECT_EQ(planned_run.steps, 6u);
   EXPECT_EQ(ComputeHash(files_.start), candidate);
@@ -72,14 +72,14 @@ TEST_P(PlanDamageTest, ACheckpointWithoutACandidateIsLeftAndTrainingBeginsAnew) 
   MustRun();
   std::filesystem::remove(files_.candidate);
   Harm(files_.checkpoint, GetParam());
-  EXPECT_EQ(MustHeal("training begins anew with the base").steps_of_model, 6u);
+  EXPECT_EQ(MustHeal("training starts over from the base").steps_of_model, 6u);
   EXPECT_EQ(Charged("training"), 12u);
 }
 
 TEST_P(PlanDamageTest, ACandidateIsWrittenAnewFromTheCheckpoint) {
   MustRun();
   Harm(files_.candidate, GetParam());
-  EXPECT_EQ(MustHeal("goes on from the checkpoint, writes it anew").steps_of_model, 12u);
+  EXPECT_EQ(MustHeal("resumes from the checkpoint, rewrites it").steps_of_model, 12u);
   EXPECT_EQ(Charged("training"), 12u);
   EXPECT_TRUE(ModelFile::Open(files_.candidate, Verify::kFull).ok());
 }
@@ -99,7 +99,7 @@ TEST_P(PlanDamageTest, WithoutACandidateAndACheckpointTrainingBeginsAnew) {
   MustRun();
   Harm(files_.candidate, GetParam());
   Harm(files_.checkpoint, GetParam());
-  const PlannedRunResult planned_run = MustHeal("training begins anew with the base, with what the plan has left");
+  const PlannedRunResult planned_run = MustHeal("training starts over from the base, with what the plan has left");
   EXPECT_EQ(planned_run.steps_of_model, 6u);
   EXPECT_EQ(planned_run.left.steps, 24u) << "what was spent stays spent";
 }
@@ -109,7 +109,7 @@ TEST_P(PlanDamageTest, AStartIsLeftAndTheCandidateTrainsOn) {
   LoseCheckpoint();
   const uint64_t candidate = ComputeHash(files_.candidate);
   Harm(files_.start, GetParam());
-  EXPECT_EQ(MustHeal("training goes on from the candidate, with a fresh optimizer").steps, 6u);
+  EXPECT_EQ(MustHeal("training resumes from the candidate, with a fresh optimizer").steps, 6u);
   EXPECT_EQ(ComputeHash(files_.start), candidate);
 }
 
@@ -118,7 +118,7 @@ TEST_P(PlanDamageTest, WithoutStartAndCandidateTrainingBeginsAnew) {
   LoseCheckpoint();
   Harm(files_.start, GetParam());
   Harm(files_.candidate, GetParam());
-  EXPECT_EQ(MustHeal("training begins anew with the base").steps_of_model, 6u);
+  EXPECT_EQ(MustHeal("training starts over from the base").steps_of_model, 6u);
   EXPECT_FALSE(files_.HasStart());
   EXPECT_EQ(ModelFile::Open(files_.candidate)->provenance().size(), 2u);
 }
@@ -138,10 +138,11 @@ TEST_P(PlanDamageTest, ARebaseCarriesOverWhatIsWhole) {
   LoseCheckpoint();
   TrainFurther(folder_ / "base-2.wisp", {{.description = "trained", .dataset = "more of the public"}});
   Harm(files_.candidate, GetParam());
-  // A file that a session could still write anew is not thrown away.
+  // A file that a run could still rewrite is not thrown away.
   const uint64_t bytes = std::filesystem::file_size(files_.checkpoint);
   const Status refused = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_}).status();
-  EXPECT_NE(refused.message().find("live one run with the old base first"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("first let one run with the old base resume from it"), std::string::npos)
+      << refused.message();
   EXPECT_EQ(std::filesystem::file_size(files_.checkpoint), bytes);
   std::filesystem::remove(files_.checkpoint);
   const auto carried = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_});
@@ -231,13 +232,13 @@ TEST_F(PlanFilesTest, HealingMayBeStoppedAnywhere) {
   LoseCheckpoint();
   Harm(files_.start, Damage::kCut);
   std::filesystem::remove(files_.checkpoint);  // the first of two
-  EXPECT_EQ(MustHeal("training goes on from the candidate").steps, 6u);
+  EXPECT_EQ(MustHeal("training resumes from the candidate").steps, 6u);
   LoseCheckpoint();
   Harm(files_.start, Damage::kCut);
   Harm(files_.candidate, Damage::kCut);
   std::filesystem::remove(files_.checkpoint);
   std::filesystem::remove(files_.start);  // the first two of three
-  EXPECT_EQ(MustHeal("training begins anew with the base").steps_of_model, 6u);
+  EXPECT_EQ(MustHeal("training starts over from the base").steps_of_model, 6u);
 }
 
 }  // namespace

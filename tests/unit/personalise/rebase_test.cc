@@ -76,7 +76,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_EQ(result->shared_items, static_cast<uint32_t>(kItems));
   EXPECT_EQ(result->lost_items, 0u);
   EXPECT_EQ(Charged("training") + Charged("evaluation"), charged);
-  EXPECT_EQ(ComputeHash(output_), ComputeHash(new_base_)) << "nobody evaluated the sum";
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(new_base_)) << "the sum was not evaluated";
   const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
   const std::vector<float> carried = Row(start, Key(5));
   for (size_t i = 0; i < base.size(); ++i) EXPECT_NEAR(carried[i], mine[i], 1e-5) << "the new row is the old base's";

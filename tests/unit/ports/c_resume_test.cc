@@ -60,7 +60,7 @@ TEST_F(CResume, CancelledRun_ResumesWithinItsOwnBudget) {
   EXPECT_EQ(StepsCharged(), before + 3) << "the steps that were left, and no others";
   EXPECT_LE(Spent(), 8);
   EXPECT_TRUE(std::filesystem::exists(out_));
-  EXPECT_FALSE(std::filesystem::exists(checkpoint_)) << "a run that is complete leaves nothing to go on from";
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_)) << "a run that is complete leaves nothing to resume from";
 }
 
 // The run continues without it, and the app is told.

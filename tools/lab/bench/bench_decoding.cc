@@ -193,10 +193,11 @@ Result<DecodingFiles> CheckDecodingFiles(const DecodingData& d) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(d.model));
   if (!model.provenance().empty() &&
       FindNeed(model, {.public_datasets = d.public_datasets}).kind == DecodingNeed::Kind::kFree) {
-    return InvalidArgument(d.model,
-                           ": draws from it are free, as it carries a guarantee or its data is declared public; these "
-                           "cells want a model that "
-                           "was trained without privacy");
+    return InvalidArgument(
+        d.model,
+        ": samples from it are free, as it carries a guarantee or its data is declared public; these "
+        "cells want a model that "
+        "was trained without privacy");
   }
   DecodingFiles files{.model = ToHex(model.content_hash())};
   if (d.base.empty()) return files;

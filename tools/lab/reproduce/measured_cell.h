@@ -36,7 +36,7 @@ struct DecodeCell {
   bool of_base = false;  // for kPlain: the base
   Composition composition = Composition::kPld;
   double epsilon = 0, delta = 0, temperature = 1;
-  uint64_t draws = 0;     // in the lifetime of the model
+  uint64_t draws = 0;     // over all queries of the model
   uint32_t base_top = 0;  // the support: this many best items of the base outside the history; 0: all items outside
   bool NeedsBase() const { return mode == DecodingMode::kBaseAnchored || of_base || base_top > 0; }
 };

@@ -32,7 +32,7 @@ Status CheckBatch(const std::optional<uint32_t>& batch, const DeploymentSettings
 Status CheckEvaluates(const PlanArguments& a) {
   if (a.evaluation == "none" && (a.evaluations || a.evaluation_share))
     return InvalidArgument(a.evaluations ? "--evaluations" : "--evaluation-share",
-                           " is given, and with --evaluation none nobody evaluates: allowed is one of the two");
+                           " is given, and with --evaluation none nothing is evaluated: allowed is one of the two");
   if (a.evaluations && *a.evaluations == 0)
     return InvalidArgument("--evaluations is 0, allowed are 1 and more; --evaluation none evaluates nothing");
   if (a.evaluation_share && !(*a.evaluation_share > 0 && *a.evaluation_share < 1))

@@ -106,12 +106,13 @@ Status LogErase(const LogArguments& a, OutputFormat format) {
   Json j = {{"log", a.path}, {"user", a.user}, {"erased", erased}};
   j["not_private"] = ListFigureNames(j);
   Show(j, format,
-       erased == 0 ? "nothing matched: " + OneLine(a.path) + " has no event of '" + OneLine(a.user) + "'"
-                   : Thousands(erased) + " events of '" + OneLine(a.user) +
-                         "' are gone from the log. What models learned from them stays in these, under their "
-                         "guarantee; to be rid of\n"
-                         "that too, delete the personalised model with its candidate, checkpoint and start, and go on "
-                         "from the base");
+       erased == 0
+           ? "nothing matched: " + OneLine(a.path) + " has no event of '" + OneLine(a.user) + "'"
+           : Thousands(erased) + " events of '" + OneLine(a.user) +
+                 "' are gone from the log. What models learned from them stays in these, under their "
+                 "guarantee; to be rid of\n"
+                 "that too, delete the personalised model with its candidate, checkpoint and start, and start over "
+                 "from the base");
   return OkStatus();
 }
 

@@ -64,9 +64,9 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
 void WarnIfNothingEvaluated(const PlannedRunResult& n) {
   if (!n.evaluated || n.evaluation_events > 0) return;
   PrintText(
-      "          by no event: those who evaluate did nothing later than what the candidate learned from, so nothing "
-      "better\n"
-      "          can be found (local only). Is the log written to, and do its times count as the plan says?\n");
+      "          on no event: the evaluation records have none later than what the candidate learned from, so it "
+      "cannot\n"
+      "          be found better (local only). Is the log written to, and do its times count as the plan says?\n");
 }
 
 void Print(const PlannedRunResult& n, const std::string& out, const Json& j, bool is_first) {

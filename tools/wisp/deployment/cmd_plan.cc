@@ -102,10 +102,10 @@ struct Planned {
 std::string DescribeOneRecordLists(privacy::PrivacyUnit unit) {
   const std::string record(privacy::ToText(unit));
   return "each " + record +
-         " is evaluated by itself: the lists that are evaluated are those after its own events, and leave " +
-         "out items of these alone. Ask for lists with the events of the running " + record +
-         " as history; after a longer one the model that is found better may not be. wisp evaluate --unit " + record +
-         " tests a model as it is evaluated";
+         " is evaluated by itself: its lists follow its own events only, and leave out only their items. " +
+         "Ask for lists with the events of the current " + record +
+         " as history; with a longer one the model that was found better may be worse. wisp evaluate --unit " + record +
+         " measures a model in the same way";
 }
 
 Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
@@ -169,13 +169,13 @@ void PrintEvaluation(const Planned& p) {
     return;
   }
   PrintText(
-      "evaluation   %u times by %s records of their own, at no cost beside training; the rule is made to err in %s of "
-      "lives at most\n",
+      "evaluation   %u times on %s held-out records, at no cost beside training; wrong at any time in at most %s of "
+      "deployments\n",
       s.evaluations, Thousands(s.num_evaluation_public()).c_str(), Percent(s.error).c_str());
-  PrintText("          evaluated is by what these records do %s\n",
+  PrintText("          each uses the events of these records %s\n",
             s.trains_until != 0
-                ? "after the day of --trains-until; what came before trains"
-                : "after the evaluation before, by the log's times. A log without times, or one that does "
+                ? "after the day of --trains-until; earlier events train"
+                : "after the previous evaluation, by the log's times. A log without times, or one that does "
                   "not grow,\n          finds nothing better: divide it by a day (--trains-until)");
   PrintText(
       "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
@@ -197,7 +197,7 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
             privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
   PrintText("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
   PrintEvaluation(p);
-  PrintText("takes     %s, and %s a run (%s of processor time); a evaluation %s (%s)\n", Megabytes(p.bytes).c_str(),
+  PrintText("takes     %s, and %s a run (%s of processor time); an evaluation %s (%s)\n", Megabytes(p.bytes).c_str(),
             Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
             Duration(p.time.wall_of_evaluation).c_str(), Duration(p.time.cpu_of_evaluation).c_str());
   PrintText("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",

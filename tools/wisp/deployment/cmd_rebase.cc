@@ -84,7 +84,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
     if (format == OutputFormat::kJson) {
       PrintJson(Json({{"adapter", a.out}, {"model", a.to}, {"carried", true}}));
     } else {
-      PrintText("%s: the adapter beside %s. Nothing was charged, and nobody evaluated it\n", OneLine(a.out).c_str(),
+      PrintText("%s: the adapter beside %s. Nothing was charged, and it was not evaluated\n", OneLine(a.out).c_str(),
                 a.to.c_str());
     }
     return OkStatus();
@@ -101,7 +101,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
     return OkStatus();
   }
   PrintText("%s: serves the new base%s\n", OneLine(a.out).c_str(),
-            r.carried ? "; what was learned is carried over, and is served once a evaluation finds it better"
+            r.carried ? "; what was learned is carried over, and is served once an evaluation finds it better"
                       : (": " + r.why_not).c_str());
   PrintText("%s items are in both, %s of the old base are gone. Nothing was charged; what was spent stays spent\n",
             Thousands(r.shared_items).c_str(), Thousands(r.lost_items).c_str());

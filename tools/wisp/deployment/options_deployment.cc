@@ -63,10 +63,10 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
   fixed(AddOptional(c, "--evaluations", a.evaluations,
                     "Number of evaluations. Default: one in each training session, up to 12"));
   fixed(AddOptional(c, "--evaluation-share", a.evaluation_share,
-                    "Share of the records that evaluate and do not train. Default: 0.2"));
+                    "Share of the records held out for evaluation. Default: 0.2"));
   fixed(c->add_option("--trains-until", a.trains_until,
                       "For a log that does not grow: events after this day, such as 2026-01-01, or second since 1970\n"
-                      "evaluate, and do not train. Default: each evaluation uses the events after the previous one"));
+                      "are for evaluation only. Default: each evaluation uses the events after the previous one"));
   AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records that train")
       ->excludes(left);
   AddOptional(c, "--steps", a.steps,

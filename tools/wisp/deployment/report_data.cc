@@ -50,7 +50,7 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedDeployment& deployment) 
   return OkStatus();
 }
 
-// Reads the evaluations of every base and lineage; each counts its own.
+// Reads all evaluations. They are numbered separately for each base and lineage.
 Status ReadEvaluations(const privacy::Ledger& ledger, ReportedDeployment& deployment) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Evaluation>> of_lines;
@@ -108,7 +108,7 @@ Result<ReportedDeployment> ReadDeployment(const ReportArguments& a) {
     WISP_ASSIGN_OR_RETURN(deployment.layers, CompareCandidate(a.model, a.out, then ? *then : deployment.settings));
   }
   if (a.data.path.empty()) return deployment;
-  // Damaged figures are not drawn; the next training session starts them anew.
+  // Damaged figures are not shown; the next training session replaces them.
   if (auto runs = ReadRunFigures(PlanFiles(a.out).local); runs.ok()) deployment.runs = *std::move(runs);
   WISP_RETURN_IF_ERROR(AddQuality(a, "the base", a.model, deployment));
   WISP_RETURN_IF_ERROR(AddQuality(a, "what is served", a.out, deployment));

@@ -80,9 +80,9 @@ std::string PlanAndReality(const ReportedDeployment& deployment) {
                                                                 ? ", of all that was chosen after looking"
                                                                 : ", that of the whole plan from its first charge on"));
   text += "</table>\n<table>\n";
-  text +=
-      TableRow("records", "about " + Thousands(s.num_training_public()) + " that train, " +
-                              Thousands(s.num_evaluation_public()) + " that evaluate; each is one " + deployment.unit);
+  text += TableRow("records", "about " + Thousands(s.num_training_public()) + " that train, " +
+                                  Thousands(s.num_evaluation_public()) + " held out for evaluation; each is one " +
+                                  deployment.unit);
   text += TableRow("batch", "about " + Thousands(s.expected_batch) + " records a step");
   text +=
       TableRow("noise", Short(s.training_noise) + " times the clipping norm of " + Short(s.clipping_norm) + " a step");
@@ -120,7 +120,7 @@ Chart EpsilonChart(const ReportedDeployment& deployment) {
 }
 
 Chart EvaluationChart(const ReportedDeployment& deployment) {
-  Chart chart{.title = "What the evaluates found",
+  Chart chart{.title = "What the evaluations found",
               .x_name = "evaluation",
               .y_name = "gain over the base, in NDCG",
               .caption =

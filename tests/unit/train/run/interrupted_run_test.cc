@@ -22,7 +22,7 @@ TEST_F(InterruptedRun, CancelSavesTheStepReachedAndSaysWhatWasCharged) {
   const Status status = RunUntil(4, Job());
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_NE(status.message().find("6 steps were charged"), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find("goes on from step 4"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("resumes from step 4"), std::string::npos) << status.message();
   EXPECT_EQ(ReadCheckpoint(checkpoint_)->step, 4u);
   EXPECT_EQ(Charged(), 6u);
   EXPECT_EQ(Temporaries(), 0u);
@@ -184,7 +184,7 @@ TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
   };
   const auto result = RunTrainingJob(job);
   EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(result.status().message().find("goes on from step 3"), std::string::npos) << result.status().message();
+  EXPECT_NE(result.status().message().find("resumes from step 3"), std::string::npos) << result.status().message();
 }
 
 TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
@@ -274,7 +274,7 @@ TEST_F(InterruptedRun, CheckpointStaysUntilTheModelIsWritten) {
   job.write = [](const JobResult&) { return IoError("no room"); };
   EXPECT_EQ(RunTrainingJob(job).status().message(),
             "no room; before it, 8 steps were charged and what was charged stays charged, and " + checkpoint_ +
-                " goes on from step 8");
+                " resumes from step 8");
   EXPECT_EQ(ReadCheckpoint(checkpoint_)->step, 8u);
   std::vector<float> written;
   job.write = [&](const JobResult& r) { return written = r.weights, OkStatus(); };
@@ -348,7 +348,7 @@ TEST_F(InterruptedRun, FullDiskSaysWhatWasCharged) {
   EXPECT_EQ(status.code(), StatusCode::kIo) << status.message();
   EXPECT_EQ(status.message().find("nothing was charged"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("before it, 3 steps were charged"), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find("goes on from step 3"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("resumes from step 3"), std::string::npos) << status.message();
 }
 
 // A refusal, or a number of steps, would reveal whether there is a user at all.
@@ -409,7 +409,7 @@ TEST_F(InterruptedRun, CancelledBeforeItsFirstStepItChargesNothing) {
   EXPECT_EQ(Charged(), 3u);
   job.cancelled = [] { return true; };
   const Status status = RunTrainingJob(job).status();
-  EXPECT_NE(status.message().find("goes on from step 3"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("resumes from step 3"), std::string::npos) << status.message();
   EXPECT_EQ(Charged(), 3u);
 }
 

@@ -393,7 +393,7 @@ TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
   EXPECT_EQ(ChangedRows(job, result->weights).size(), 6u);
   size_t histograms = 0;
   for (const auto& entry : *ledger_->Entries()) histograms += entry.purpose == "item popularity";
-  EXPECT_EQ(histograms, 1u) << "a run that goes on does not choose again";
+  EXPECT_EQ(histograms, 1u) << "a run that resumes does not choose again";
   EXPECT_EQ(result->run, "run");
 }
 

@@ -24,10 +24,10 @@ class OutOfMemory : public InterruptedRun {
 TEST_F(OutOfMemory, SaysWhatWasChargedAndWhereItResumes) {
   const Status status = RunWithMemoryUntil(4, Job());
   EXPECT_EQ(status.code(), StatusCode::kIo) << status.message();
-  EXPECT_NE(status.message().find("there is not enough memory to go on after step 7 of 8"), std::string::npos)
+  EXPECT_NE(status.message().find("there is not enough memory to continue after step 7 of 8"), std::string::npos)
       << status.message();
   EXPECT_NE(status.message().find("8 steps were charged"), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find(checkpoint_ + " goes on from step 6"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find(checkpoint_ + " resumes from step 6"), std::string::npos) << status.message();
   EXPECT_EQ(Charged(), 8u);
 }
 

@@ -34,7 +34,7 @@ interface KeyRing {
  * purpose, not secrecy.
  *
  * It does not help against somebody who can restore deleted keys together with the files, as on a rooted device whose
- * whole storage is written back. Nor does it help if both are gone: an app whose data was cleared begins anew, without
+ * whole storage is written back. Nor does it help if both are gone: an app whose data was cleared starts over, without
  * its log and its ledger too. `name` distinguishes the anchors of several ledgers, and belongs to one file.
  *
  * Several of these objects may exist for one file: threads take turns, and so do processes, by a lock on an empty file
