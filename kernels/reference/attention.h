@@ -47,7 +47,7 @@ T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
   return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
 }
 
-// Here keys and values in the cache are stored as kept values are, by rows: a panel is one position.
+// In this table a panel is one position, so keys are cached by rows, as values are.
 template <class T>
 void KeepRows(const KeepKeysArgs& a, size_t head, T* keys) {
   for (size_t r = 0; r < a.rows; ++r) {

@@ -159,8 +159,8 @@ constexpr uint64_t LayoutOfPieces() {
   }
 }
 
-// There are many texts of pieces. By `...`, each takes little more code than the addresses of its pieces. Where memory
-// ends, va_end is not reached: it frees nothing.
+// Messages are joined in many places. With varargs each place takes little more code than the addresses of its pieces.
+// If memory runs out, va_end is not reached, which leaks nothing.
 [[gnu::noinline]] inline std::string JoinPieces(uint64_t layout, ...) {  // NOLINT: JoinText checks the kinds
   std::string text;
   va_list pieces;

@@ -34,7 +34,7 @@ void ForEachTile(size_t rows, const F& f) {
 // Rows [first, first + n) of a matrix as dense floats; n <= kDequantisedRows. They lie in place, or in the workspace
 // until the next call of FloatRows or PackedRows.
 const float* FloatRows(const RecordContext& context, size_t parameter, size_t first, size_t n);
-// Such rows packed for linear_forward, in the workspace until the next call.
+// These rows packed for linear_forward, in the workspace until the next call of either function.
 const float* PackedRows(const RecordContext& context, size_t parameter, size_t first, size_t n);
 
 }  // namespace wisp

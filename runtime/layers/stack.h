@@ -38,7 +38,7 @@ class Stack {
     return context.forward(final_norm_ ? normed_ : states_.back());
   }
 
-  // Where to write the gradient of that result.
+  // The memory for the gradient of normed().
   float* dnormed(const RecordContext& context) const {
     return context.backward(final_norm_ ? dnormed_ : dstates_.back());
   }

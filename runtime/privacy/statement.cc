@@ -13,7 +13,7 @@ namespace {
 constexpr char kTuned[] = ", after choosing without a charge: ";  // part of a run's name
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
-// How the mechanisms' kinds say that records took part, each once; as Poisson sampling does if none says it.
+// Joins the descriptions of sampling that the kinds of mechanisms give, each once; Poisson sampling if none gives one.
 std::string Participation(const PrivacyStatement& s, const char* MechanismKind::*said, const char* between) {
   std::string text;
   for (const Mechanism& m : s.mechanisms) {

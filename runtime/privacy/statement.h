@@ -97,7 +97,7 @@ struct PrivacyStatement {
   bool samples_from_weights = false, samples_from_texts = false;
   std::optional<EpsilonDelta> limit;
 
-  // How to verify it.
+  // The facts by which others can verify the statement.
   std::string software = "wisp";
   std::string created_by;  // the program that wrote the statement, with its version; empty: unknown
   std::string ledger_path;

@@ -110,7 +110,7 @@ Result<double> LambdaForEpsilon(double epsilon, uint64_t samples, uint64_t suppo
   if (samples == 0 || support == 0) return InvalidArgument("the number of samples and the support must be 1 and above");
   const double gain = std::expm1(epsilon / static_cast<double>(samples));
   if (!std::isfinite(gain)) return Down(1);
-  // There are three roundings and expm1: 8 units in the last place are enough.
+  // Three roundings and expm1 err by less than 8 units in the last place.
   return gain / (gain + static_cast<double>(support)) * (1 - 0x1p-50);
 }
 

@@ -12,7 +12,7 @@
 
 namespace wisp {
 
-// All that the rest asks of a method about gradients.
+// The functions through which the training loop asks a method about its gradients.
 struct MethodEntry {
   // True if the method trains this parameter, which the options otherwise choose. Null: all of them.
   bool (*trains)(const ParameterSpec& parameter, const TrainingOptions& options) = nullptr;

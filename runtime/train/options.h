@@ -137,8 +137,8 @@ bool HasGradients(const TrainingOptions& options);
 // The positions of the longest record that a run accepts; `cut_to` as in TrainingOptions.
 uint32_t LongestRecord(const Architecture& architecture, uint32_t cut_to);
 
-// Where the weights that a run holds begin in the flat layout of all parameters (ListParameters): behind those in
-// `base`.
+// The offset of the weights that a run holds in the flat layout of all parameters (ListParameters). Those in `base`
+// come before it.
 size_t FirstHeld(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
 // The places of all parameters of a run: those in `base`, and then `held`, the weights that the run holds.
 std::vector<StoredTensor> LocateTensors(const std::vector<ParameterSpec>& parameters,

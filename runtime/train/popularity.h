@@ -45,7 +45,7 @@ std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k);
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items,
                                      const PopularityOptions& options, privacy::RandomStream& noise);
 
-// The charge of that release. `options` need no ledger.
+// The charge of PrivatePopularity. `options` need no ledger.
 Result<privacy::ChargeRequest> PopularityCharge(const PopularityOptions& options, uint32_t num_items,
                                                 privacy::NoiseKind noise);
 

@@ -29,8 +29,8 @@ namespace wisp {
 
 class StepSum {
  public:
-  // For sums of up to `size` numbers of `num_released` coordinates, by the options' method. The device must outlive
-  // this object.
+  // Makes a sum of up to `size` numbers, of which `num_released` coordinates are released, by the method of the
+  // options. The device must outlive this object.
   StepSum(const kernels::Device& device, const TrainingOptions& options, size_t size, uint64_t num_released);
 
   // Exactly one of these exists: integers() if the run is private, else floats().

@@ -373,7 +373,7 @@ class TrainLabelledCommand {
     return OkStatus();
   }
 
-  // Everything except the results of training.
+  // Returns the contents of the model file without the results of training.
   ModelContents Contents() const {
     ModelContents contents = base() != nullptr
                                  ? ClassifierContents(*base(), architecture_, recipe_.classes)

@@ -372,7 +372,7 @@ Status TrainingRun::Begin() {
   return OkStatus();
 }
 
-// Everything except the results of training and the text about them.
+// Returns the contents of the model file without the results of training and the text about them.
 ModelContents TrainingRun::Contents() const {
   return {.architecture = recipe_.architecture,
           .item_keys = item_keys_,

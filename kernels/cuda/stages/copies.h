@@ -6,7 +6,7 @@
 
 namespace wisp::kernels::cuda {
 
-// The words follow the arguments.
+// Copies words to `to`. They lie right behind this struct in the program.
 struct CopyInArgs {
   uint32_t* to;
   uint64_t words;

@@ -39,12 +39,13 @@ struct MechanismKind {
   const char* unit;      // what steps() counts, in words
   // A random choice from private scores. If false, noise on a sum over records.
   bool is_sample;
-  // How records take part, in a word and for people who do not know the word. Null: a statement does not say.
+  // The sampling of records, as one word and as a phrase for people who do not know the word. Null: a statement does
+  // not name it.
   const char* sampling;
   const char* participation;
   std::array<MechanismParameter, Mechanism::kMostParameters> parameters;  // unused ones have no name
 
-  // How many steps of training one of steps() is. Null: one.
+  // The number of training steps in one unit of steps(). Null: 1.
   uint64_t (*steps_of_unit)(const Mechanism&);
   // kPrivacyRefused if the cost is not proved under the mechanism's adjacency. Null: it is proved under each.
   Status (*check)(const Mechanism&);

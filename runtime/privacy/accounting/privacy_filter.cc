@@ -9,7 +9,7 @@
 namespace wisp::privacy {
 namespace {
 
-// These exceed the rounding of sums over millions of entries, and of the few operations of a bound.
+// Factors that exceed the rounding of sums over millions of entries, and of the few operations of a bound.
 constexpr double kRoundUp = 1 + 1e-9;
 constexpr double kBoundRounding = 1e-12;
 constexpr size_t kKnownSteps = 8;

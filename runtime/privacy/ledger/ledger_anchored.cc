@@ -18,7 +18,7 @@ Result<std::optional<Transaction>> WritersLock(Database& database) {
 
 std::string Named(const Database& database) { return "ledger '" + database.path() + "'"; }
 
-// Adds the ledger's name to an error of its anchor, which may be an app's own and know no names.
+// Adds the ledger's name to an error of its anchor. The anchor may be an app's own, which does not know that name.
 Status Naming(const Database& database, const Status& fault) {
   return fault.ok() ? fault : Status(fault.code(), Named(database) + ": " + fault.message());
 }

@@ -51,8 +51,8 @@ class LedgerParts {
   bool MayPlanRun(RecordPart part) const;
   LedgerParts After(std::span<const ChargeRequest> charges) const;
   LedgerParts AfterCharge(const ChargeRequest& charge) const;
-  // kPrivacyRefused, as LedgerBudget::Refusal makes it, if `after`, which is this with charges of `part`, passes a
-  // limit. `instead` as in LedgerBudget::FindBreach.
+  // Checks `after`, which is this object with new charges of `part`. Returns LedgerBudget::Refusal (kPrivacyRefused) if
+  // it exceeds a limit. `instead` is as in LedgerBudget::FindBreach.
   Status CheckLimits(const std::string& who, const LedgerParts& after, RecordPart part,
                      const std::optional<EpsilonDelta>& instead = {}) const;
   // True if what counts for `part` passes a limit.

@@ -228,8 +228,8 @@ class ByteLevel : public WholeTokens {
   std::string bytes_;  // the beginning of a character
 };
 
-// A run of byte tokens becomes text if its bytes are UTF-8, otherwise one U+FFFD for each byte. Its last byte may
-// decide.
+// Consecutive byte tokens become text if their bytes are UTF-8; otherwise each byte becomes U+FFFD. So nothing is
+// written before the last of them is known.
 class ByteFallback : public WholeTokens {
  public:
   using WholeTokens::WholeTokens;

@@ -16,7 +16,7 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
 
 class JobPopularity {
  public:
-  // Both must outlive this object, which owns what `options` then point to.
+  // `job` and `options` must outlive this object. It owns the data that `options` will point to.
   JobPopularity(const TrainingJob& job, TrainingOptions& options) : job_(job), options_(options) {}
 
   // Sets placeholders of the shape that a release will have, for checks before anything is paid.

@@ -20,7 +20,8 @@ using data::HoldOut;
 // kPrivacyRefused for kInteraction: one event has nothing before or after it, so a recommender learns nothing from it
 // alone. If it were trained together with the event before, each event would be in two records.
 Result<privacy::RecordSpec> MakeEventRecord(const privacy::RecordSpec::Events& events);
-// How the events of a log are grouped into such records. Same errors.
+// Returns the units by which the events of a log are grouped into these records. Its errors are those of
+// MakeEventRecord.
 Result<data::Units> MakeUnits(const privacy::RecordSpec::Events& events);
 
 struct RecordSet {

@@ -156,7 +156,7 @@ TEST_F(DeploymentTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
   }
 }
 
-// The newest plan counts, whoever evaluates, and nothing of an earlier one is in the way.
+// The newest plan counts, whatever its kind of evaluation, and no part of an earlier plan remains.
 TEST_F(DeploymentTest, APlanIsMadeAnewWithOtherEvaluatesBeforeItsFirstCharge) {
   DeploymentSettings privately = kDeployment, locally = kDeployment, none = kDeployment;
   locally.evaluates_locally = 1;

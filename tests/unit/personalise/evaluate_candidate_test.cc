@@ -185,7 +185,7 @@ TEST_F(EvaluationTest, OnlyEventsAfterTheMomentEvaluate) {
   const auto after = Gains(architecture_, base_.data(), candidate_.data(), sequences_, options);
   size_t evaluated = 0;
   for (size_t u = 0; u < sequences_.num_users(); ++u) {
-    // Only the newest events are later; a record is evaluated by as many.
+    // Only the newest events are later, and only these are tested.
     size_t later = 0;
     for (size_t t = 1; t < sequences_.User(u).size(); ++t) later += 100 * t + u > 450;
     EvaluationOptions same = Options(ledger);

@@ -20,7 +20,7 @@ namespace wisp {
 
 class PlannedRunTest : public ::testing::Test {
  protected:
-  // Each user has events that train, if the user trains, and later ones, which evaluate.
+  // Each user has events that train, if the user trains, and later ones, which are held out for evaluation.
   static constexpr int kItems = 20, kUsers = 300, kEvents = 8, kLater = 8;
   static constexpr int64_t kBegin = 1'700'000'000, kUntil = kBegin + 1'000'000;
 

@@ -84,7 +84,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_EQ(std::vector(start.untrained().begin(), start.untrained().end()), (std::vector<int32_t>{0, 1}));
   ASSERT_EQ(start.provenance().size(), 3u);
 
-  // It is evaluated at once, although the plan has no evaluation in this session: a fixed day divides the log.
+  // It is evaluated at once, although no evaluation is due in this run, because the plan has a fixed trains_until.
   const auto planned_run = RunPlanned(OnNewBase());
   ASSERT_TRUE(planned_run.ok()) << planned_run.status().message();
   EXPECT_TRUE(planned_run->evaluated);

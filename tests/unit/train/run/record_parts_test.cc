@@ -1,5 +1,5 @@
-// Which records train and which evaluate: their own names decide once and for all; a run of one part never sees the
-// other.
+// Training and evaluation records are divided by the records' own names, once and for all; a run of one part never sees
+// the other.
 #include "runtime/train/run/parts.h"
 
 #include <gtest/gtest.h>
