@@ -1,4 +1,4 @@
-// The options of `wisp plan`, `personalise`, `report`, `rebase`, `catalogue` and `log`.
+// The options of `wisp plan`, `personalise`, `report`, `catalogue` and `log`.
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
