@@ -64,8 +64,8 @@ jni/x86_64/libwisp-jni.so
 jni/x86_64/libwisp.so
 prefab/modules/wisp/include/wisp/wisp.h
 prefab/modules/wisp/include/wisp/wisp.hpp
-prefab/modules/wisp/include/wisp/wisp_embed.h
 prefab/modules/wisp/include/wisp/wisp_deployment.h
+prefab/modules/wisp/include/wisp/wisp_embed.h
 prefab/modules/wisp/include/wisp/wisp_text.h
 prefab/modules/wisp/libs/android.arm64-v8a/abi.json
 prefab/modules/wisp/libs/android.arm64-v8a/libwisp.so

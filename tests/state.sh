@@ -13,7 +13,7 @@ grep -v '^#' "$list" | grep -vE '^[^ ]+ \| .{10,}' && fail "tests/abi/state.txt:
 variables() {
   objdump -tC "$1" | grep -E ' \.(data|bss|tdata|tbss)	' | sed -E 's/^.*	[0-9a-f]+ +//; s/^\.hidden //' |
     sed -E ':a; s/\[abi:[a-z0-9]+\]//; s/\(anonymous namespace\):://; s/<[^<>]*>//; s/ const(::|$)/\1/; s/\([^()]*\)//; ta' |
-    grep -vE '^(guard variable for .*|completed\.[0-9]+|DW\.ref\..*|__dso_handle|__TMC_END__|\.(data|bss|tdata|tbss))$' |
+    grep -vE '^(guard variable for .*|completed\.[0-9]+|__bss_start|_edata|_end|DW\.ref\..*|__dso_handle|__TMC_END__|\.(data|bss|tdata|tbss))$' |
     sed -E 's/^.* ([^ ]+)$/\1/; s/::N_[A-Z0-9]+::/::N_*::/' | sort -u
 }
 touch seen

@@ -1,6 +1,6 @@
 // Reads wisp_private_options, for recommending and for texts alike.
-#ifndef WISP_PORTS_C_SAMPLES_C_H_
-#define WISP_PORTS_C_SAMPLES_C_H_
+#ifndef WISP_PORTS_C_SAMPLING_C_H_
+#define WISP_PORTS_C_SAMPLING_C_H_
 
 #include <optional>
 #include <string>
@@ -37,4 +37,4 @@ Status OpenGivenLedger(const wisp_private_options& given, const DecodingNeed& ne
 
 }  // namespace wisp::ports
 
-#endif  // WISP_PORTS_C_SAMPLES_C_H_
+#endif  // WISP_PORTS_C_SAMPLING_C_H_

@@ -316,7 +316,7 @@ Status FileReplacement::Write(std::span<const std::byte> bytes) {
 }
 
 Status FileReplacement::WriteZeros(size_t count) {
-  static std::byte zeros[4096];  // not constant: takes no room in the library
+  const std::byte zeros[4096] = {};  // on the stack: it takes no space in the library
   while (count > 0) {
     const size_t part = std::min(count, sizeof(zeros));
     WISP_RETURN_IF_ERROR(Write({zeros, part}));

@@ -4,8 +4,8 @@
 // Training multiplies these floats, forward and backward; panels of floats are multiplied directly in the forward pass.
 // So gradients are exactly those of the function that the floats define. Products in inference also round the input
 // (multiply_panels).
-#ifndef WISP_RUNTIME_LAYERS_WIDENED_H_
-#define WISP_RUNTIME_LAYERS_WIDENED_H_
+#ifndef WISP_RUNTIME_LAYERS_DEQUANTISED_H_
+#define WISP_RUNTIME_LAYERS_DEQUANTISED_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -39,4 +39,4 @@ const float* PackedRows(const RecordContext& context, size_t parameter, size_t f
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_LAYERS_WIDENED_H_
+#endif  // WISP_RUNTIME_LAYERS_DEQUANTISED_H_

@@ -8,8 +8,8 @@
 //   ... a year later
 //   WISP_ASSIGN_OR_RETURN(const auto settings, ReadSettings(ledger));
 //   WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, ComputeLeft(ledger, *settings));
-#ifndef WISP_RUNTIME_PERSONALISE_LIFETIME_H_
-#define WISP_RUNTIME_PERSONALISE_LIFETIME_H_
+#ifndef WISP_RUNTIME_PERSONALISE_DEPLOYMENT_H_
+#define WISP_RUNTIME_PERSONALISE_DEPLOYMENT_H_
 
 #include <cstdint>
 #include <optional>
@@ -154,4 +154,4 @@ Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const Deploy
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_PERSONALISE_LIFETIME_H_
+#endif  // WISP_RUNTIME_PERSONALISE_DEPLOYMENT_H_

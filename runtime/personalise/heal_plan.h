@@ -8,8 +8,8 @@
 //   candidate    from the checkpoint, and it rewrites the candidate; without a checkpoint as above
 //   start        from the candidate, with a fresh optimizer; without a candidate it starts over from the base
 //   served       as usual; the base is served until a candidate is found better
-#ifndef WISP_RUNTIME_PERSONALISE_NIGHT_HEAL_H_
-#define WISP_RUNTIME_PERSONALISE_NIGHT_HEAL_H_
+#ifndef WISP_RUNTIME_PERSONALISE_HEAL_PLAN_H_
+#define WISP_RUNTIME_PERSONALISE_HEAL_PLAN_H_
 
 #include <functional>
 #include <string>
@@ -37,4 +37,4 @@ Result<bool> HealServed(const PlanFiles& files, const std::string& base_path, co
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_PERSONALISE_NIGHT_HEAL_H_
+#endif  // WISP_RUNTIME_PERSONALISE_HEAL_PLAN_H_

@@ -5,8 +5,8 @@
 //
 // A lineage's number is the ledger's seq of the first charge to the run that began it. A model's provenance leads to
 // it: behind the base's own entries, the first receipt of that ledger belongs to that run.
-#ifndef WISP_RUNTIME_PERSONALISE_LINE_H_
-#define WISP_RUNTIME_PERSONALISE_LINE_H_
+#ifndef WISP_RUNTIME_PERSONALISE_LINEAGE_H_
+#define WISP_RUNTIME_PERSONALISE_LINEAGE_H_
 
 #include <cstdint>
 #include <vector>
@@ -32,4 +32,4 @@ Result<bool> WasEvaluated(const privacy::Ledger& ledger, uint64_t base_hash);
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_PERSONALISE_LINE_H_
+#endif  // WISP_RUNTIME_PERSONALISE_LINEAGE_H_

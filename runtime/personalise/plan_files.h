@@ -8,8 +8,8 @@
 //   mine.wisp.local       figures of the runs, for the device's own report (run_figures.h)
 //   mine.wisp.lock        locked during a run
 // All but the first are private like the log: they learned from it, and no evaluation has released them.
-#ifndef WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_
-#define WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_
+#ifndef WISP_RUNTIME_PERSONALISE_PLAN_FILES_H_
+#define WISP_RUNTIME_PERSONALISE_PLAN_FILES_H_
 
 #include <optional>
 #include <span>
@@ -67,4 +67,4 @@ bool BeganWith(const ModelFile& model, const ModelFile& base);
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_
+#endif  // WISP_RUNTIME_PERSONALISE_PLAN_FILES_H_

@@ -9,8 +9,8 @@
 //
 // The ledger must already have the plan (WriteDeployment). Nothing depends on the clock: the amount of work follows
 // from what the ledger was charged.
-#ifndef WISP_RUNTIME_PERSONALISE_NIGHT_H_
-#define WISP_RUNTIME_PERSONALISE_NIGHT_H_
+#ifndef WISP_RUNTIME_PERSONALISE_PLANNED_RUN_H_
+#define WISP_RUNTIME_PERSONALISE_PLANNED_RUN_H_
 
 #include <functional>
 #include <memory>
@@ -88,4 +88,4 @@ Result<PlannedRunResult> RunPlanned(const PlannedRunOptions& options);
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_PERSONALISE_NIGHT_H_
+#endif  // WISP_RUNTIME_PERSONALISE_PLANNED_RUN_H_

@@ -1,7 +1,7 @@
 // Figures of the records that runs trained on, stored for the device's own report: loss, and the share of clipped
 // gradients. They are computed without noise, so they are private like the log and never leave the device.
-#ifndef WISP_RUNTIME_PERSONALISE_NIGHT_FIGURES_H_
-#define WISP_RUNTIME_PERSONALISE_NIGHT_FIGURES_H_
+#ifndef WISP_RUNTIME_PERSONALISE_RUN_FIGURES_H_
+#define WISP_RUNTIME_PERSONALISE_RUN_FIGURES_H_
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ Status AddRunFigures(const std::string& path, const RunFigures& planned_run);
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_PERSONALISE_NIGHT_FIGURES_H_
+#endif  // WISP_RUNTIME_PERSONALISE_RUN_FIGURES_H_

@@ -6,8 +6,8 @@
 //
 // This code decides if samples are free, which ledger pays, and how far samples depend on the model. Callers choose the
 // scores and sample.
-#ifndef WISP_RUNTIME_DECODING_SAMPLE_SETUP_H_
-#define WISP_RUNTIME_DECODING_SAMPLE_SETUP_H_
+#ifndef WISP_RUNTIME_PRIVATE_SAMPLING_SAMPLING_SETUP_H_
+#define WISP_RUNTIME_PRIVATE_SAMPLING_SAMPLING_SETUP_H_
 
 #include <cstdint>
 #include <optional>
@@ -124,4 +124,4 @@ uint64_t LargestSupport(const PrivateSampleOptions& options, uint64_t num_items)
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_DECODING_SAMPLE_SETUP_H_
+#endif  // WISP_RUNTIME_PRIVATE_SAMPLING_SAMPLING_SETUP_H_

@@ -277,7 +277,7 @@ def test_a_plan_is_changed():
 def test_the_output_says_that_evaluation_is_local():
     # The newest plan counts, whatever the kind of evaluation.
     for evaluation in ("private", "none"):
-        run(f"{plan} --for '2 days' --evaluation {evaluate} --ledger local.ledger --replace")
+        run(f"{plan} --for '2 days' --evaluation {evaluation} --ledger local.ledger --replace")
     r = run(f"{plan} --for '2 days' --evaluation local --ledger local.ledger --replace")
     assert "without noise and without a charge" in r.out, "what local evaluation leaks is not said"
     r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json")

@@ -1,6 +1,6 @@
 // A tokenizer without a vocabulary file: token i is the byte i, and token 256, <|endoftext|>, ends a text.
-#ifndef WISP_TOOLS_EXCHANGE_BYTE_TOKENIZER_H_
-#define WISP_TOOLS_EXCHANGE_BYTE_TOKENIZER_H_
+#ifndef WISP_TOOLS_CONVERT_BYTE_TOKENIZER_H_
+#define WISP_TOOLS_CONVERT_BYTE_TOKENIZER_H_
 
 #include <cstddef>
 #include <vector>
@@ -14,4 +14,4 @@ Result<std::vector<std::byte>> ByteTokenizerImage();
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_BYTE_TOKENIZER_H_
+#endif  // WISP_TOOLS_CONVERT_BYTE_TOKENIZER_H_

@@ -6,8 +6,8 @@
 //     WISP_ASSIGN_OR_RETURN(const Architecture a, SasrecArchitecture(path, file, *layout, choices));
 //     WISP_ASSIGN_OR_RETURN(const std::vector<float> weights, SasrecWeights(path, file, *layout, a));
 //   }
-#ifndef WISP_TOOLS_EXCHANGE_FOREIGN_SASREC_H_
-#define WISP_TOOLS_EXCHANGE_FOREIGN_SASREC_H_
+#ifndef WISP_TOOLS_CONVERT_FOREIGN_SASREC_H_
+#define WISP_TOOLS_CONVERT_FOREIGN_SASREC_H_
 
 #include <optional>
 #include <string>
@@ -47,4 +47,4 @@ Result<std::vector<float>> SasrecWeights(const std::string& path, const SafeTens
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_FOREIGN_SASREC_H_
+#endif  // WISP_TOOLS_CONVERT_FOREIGN_SASREC_H_

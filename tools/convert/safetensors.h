@@ -11,8 +11,8 @@
 //
 // Files come from anywhere. No size in the file leads to an allocation before it was checked against the file's size. A
 // header's tensors, dimensions and depth are bounded.
-#ifndef WISP_TOOLS_EXCHANGE_SAFETENSORS_H_
-#define WISP_TOOLS_EXCHANGE_SAFETENSORS_H_
+#ifndef WISP_TOOLS_CONVERT_SAFETENSORS_H_
+#define WISP_TOOLS_CONVERT_SAFETENSORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -94,4 +94,4 @@ std::string Shown(std::string_view text);
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_SAFETENSORS_H_
+#endif  // WISP_TOOLS_CONVERT_SAFETENSORS_H_

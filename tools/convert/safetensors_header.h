@@ -1,7 +1,7 @@
 // Reads the JSON header of a safetensors file without building a tree: its memory depends on the header's bytes, not on
 // its nesting.
-#ifndef WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
-#define WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
+#ifndef WISP_TOOLS_CONVERT_SAFETENSORS_HEADER_H_
+#define WISP_TOOLS_CONVERT_SAFETENSORS_HEADER_H_
 
 #include <cstdint>
 #include <map>
@@ -31,4 +31,4 @@ Result<Header> ParseHeader(const std::string& file, std::string_view json);
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
+#endif  // WISP_TOOLS_CONVERT_SAFETENSORS_HEADER_H_

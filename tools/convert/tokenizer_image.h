@@ -5,8 +5,8 @@
 //   parts.tokens = {"[UNK]", "a", "##b"};
 //   ...
 //   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, MakeImage("vocab.txt", parts));
-#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_IMAGE_H_
-#define WISP_TOOLS_EXCHANGE_TOKENIZER_IMAGE_H_
+#ifndef WISP_TOOLS_CONVERT_TOKENIZER_IMAGE_H_
+#define WISP_TOOLS_CONVERT_TOKENIZER_IMAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ Result<std::vector<std::byte>> MakeImage(const std::string& name, const Tokenize
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_IMAGE_H_
+#endif  // WISP_TOOLS_CONVERT_TOKENIZER_IMAGE_H_

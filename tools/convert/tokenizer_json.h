@@ -6,8 +6,8 @@
 //
 // It looks for these files in this order: tokenizer.json; vocab.txt (WordPiece as in BERT); vocab.json with merges.txt
 // (byte-level BPE as in GPT-2 and RoBERTa). Files beside them add settings and the meanings of tokens.
-#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_JSON_H_
-#define WISP_TOOLS_EXCHANGE_TOKENIZER_JSON_H_
+#ifndef WISP_TOOLS_CONVERT_TOKENIZER_JSON_H_
+#define WISP_TOOLS_CONVERT_TOKENIZER_JSON_H_
 
 #include <cstddef>
 #include <string>
@@ -54,4 +54,4 @@ Result<std::vector<std::byte>> ReadTokenizerImage(const std::string& path, Token
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_JSON_H_
+#endif  // WISP_TOOLS_CONVERT_TOKENIZER_JSON_H_

@@ -1,6 +1,6 @@
 // Converts vocabularies without a tokenizer.json to an equivalent tokenizer.json. Internal to tokenizer_json.cc.
-#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
-#define WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
+#ifndef WISP_TOOLS_CONVERT_TOKENIZER_PLAIN_FILES_H_
+#define WISP_TOOLS_CONVERT_TOKENIZER_PLAIN_FILES_H_
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,4 +20,4 @@ Result<nlohmann::json> MergesToJson(const std::string& name, nlohmann::json voca
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
+#endif  // WISP_TOOLS_CONVERT_TOKENIZER_PLAIN_FILES_H_

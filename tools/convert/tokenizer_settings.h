@@ -1,7 +1,7 @@
 // The files beside a tokenizer.json or a vocabulary: settings that change the tokenizer, and the meanings of tokens.
 // They are followed as in transformers, or get a note. Internal to tokenizer_json.cc.
-#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
-#define WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
+#ifndef WISP_TOOLS_CONVERT_TOKENIZER_SETTINGS_H_
+#define WISP_TOOLS_CONVERT_TOKENIZER_SETTINGS_H_
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -38,4 +38,4 @@ void SaySettings(const std::string& name, const TokenizerSettings& settings, Tok
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
+#endif  // WISP_TOOLS_CONVERT_TOKENIZER_SETTINGS_H_

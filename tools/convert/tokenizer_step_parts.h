@@ -1,7 +1,7 @@
 // Helpers that the readers of a tokenizer.json's steps share: members of an object, patterns, sequences. Internal to
 // tokenizer_steps.cc, tokenizer_decoders.cc and tokenizer_json.cc.
-#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_STEP_PARTS_H_
-#define WISP_TOOLS_EXCHANGE_TOKENIZER_STEP_PARTS_H_
+#ifndef WISP_TOOLS_CONVERT_TOKENIZER_STEP_PARTS_H_
+#define WISP_TOOLS_CONVERT_TOKENIZER_STEP_PARTS_H_
 
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -38,4 +38,4 @@ Status ReadSequence(const std::string& where, const nlohmann::json& steps, const
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_STEP_PARTS_H_
+#endif  // WISP_TOOLS_CONVERT_TOKENIZER_STEP_PARTS_H_

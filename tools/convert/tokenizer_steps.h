@@ -1,7 +1,7 @@
 // Reads the steps of a tokenizer.json: normalizer, pre_tokenizer, decoder, post_processor. A known step becomes a step
 // of the image; any other is refused by name. Internal to tokenizer_json.cc.
-#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_STEPS_H_
-#define WISP_TOOLS_EXCHANGE_TOKENIZER_STEPS_H_
+#ifndef WISP_TOOLS_CONVERT_TOKENIZER_STEPS_H_
+#define WISP_TOOLS_CONVERT_TOKENIZER_STEPS_H_
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,4 +20,4 @@ Status ReadProcessor(const std::string& name, const nlohmann::json& json, Tokeni
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_STEPS_H_
+#endif  // WISP_TOOLS_CONVERT_TOKENIZER_STEPS_H_

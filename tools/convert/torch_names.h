@@ -4,8 +4,8 @@
 //   // the values that shapes tell; somebody must give the rest
 //   WISP_ASSIGN_OR_RETURN(Architecture a, InferArchitecture(path, file));
 //   WISP_ASSIGN_OR_RETURN(std::vector<float> weights, ReadWeights(path, file, a));
-#ifndef WISP_TOOLS_EXCHANGE_TORCH_NAMES_H_
-#define WISP_TOOLS_EXCHANGE_TORCH_NAMES_H_
+#ifndef WISP_TOOLS_CONVERT_TORCH_NAMES_H_
+#define WISP_TOOLS_CONVERT_TORCH_NAMES_H_
 
 #include <span>
 #include <string>
@@ -40,4 +40,4 @@ Result<std::vector<float>> ReadWeights(const std::string& path, const SafeTensor
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TORCH_NAMES_H_
+#endif  // WISP_TOOLS_CONVERT_TORCH_NAMES_H_

@@ -1,8 +1,8 @@
 // Builds the double-array tries of an image. runtime/text/tokenizers/trie.h reads them and has the layout.
 //
 //   const std::vector<schema::TrieUnit> units = BuildTrie({{"##a", 3}, {"a", 1}});
-#ifndef WISP_TOOLS_EXCHANGE_TRIE_BUILDER_H_
-#define WISP_TOOLS_EXCHANGE_TRIE_BUILDER_H_
+#ifndef WISP_TOOLS_CONVERT_TRIE_BUILDER_H_
+#define WISP_TOOLS_CONVERT_TRIE_BUILDER_H_
 
 #include <cstdint>
 #include <string>
@@ -19,4 +19,4 @@ std::vector<schema::TrieUnit> BuildTrie(std::vector<std::pair<std::string, int32
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_TRIE_BUILDER_H_
+#endif  // WISP_TOOLS_CONVERT_TRIE_BUILDER_H_

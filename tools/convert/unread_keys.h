@@ -2,8 +2,8 @@
 // that no unknown setting is passed over.
 //
 //   SayUnread("m/config.json", json, {"vocab_size", ...}, kHarmless, notes);
-#ifndef WISP_TOOLS_EXCHANGE_UNREAD_KEYS_H_
-#define WISP_TOOLS_EXCHANGE_UNREAD_KEYS_H_
+#ifndef WISP_TOOLS_CONVERT_UNREAD_KEYS_H_
+#define WISP_TOOLS_CONVERT_UNREAD_KEYS_H_
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -32,4 +32,4 @@ std::string ShownJson(const nlohmann::json& value);
 
 }  // namespace wisp::convert
 
-#endif  // WISP_TOOLS_EXCHANGE_UNREAD_KEYS_H_
+#endif  // WISP_TOOLS_CONVERT_UNREAD_KEYS_H_

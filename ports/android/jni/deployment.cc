@@ -16,7 +16,7 @@ wisp_plan_options ReadPlanOptions(Fields& fields) {
   options.num_records_public = fields.Count("numRecordsPublic");
   options.runs = fields.Count("runs");
   options.unit = fields.Choice<wisp_unit>("unit", "PrivacyUnit");
-  options.evaluation = fields.Choice<wisp_evaluation>("evaluate", "Evaluation");
+  options.evaluation = fields.Choice<wisp_evaluation>("evaluation", "Evaluation");
   options.evaluations = fields.Count("evaluations");
   options.steps_per_run = fields.LargeCount("stepsPerRun");
   options.expected_batch = fields.Count("expectedBatch");

@@ -22,7 +22,7 @@ class PlanArguments {
     o.times_per_second = given_.Count<uint32_t>("times_per_second");
     o.session_gap = given_.Signed("session_gap");
     o.evaluation = given_.Choice<wisp_evaluation>(
-        "evaluate",
+        "evaluation",
         {{"private", WISP_EVALUATION_PRIVATE}, {"local", WISP_EVALUATION_LOCAL}, {"none", WISP_EVALUATION_NONE}});
     o.evaluations = given_.Count<uint32_t>("evaluations");
     o.evaluation_share = given_.Number("evaluation_share");

@@ -62,7 +62,7 @@ def test_a_dry_run_writes_nothing(deployment):
 @pytest.mark.parametrize(
     ("changed", "error", "sentence"),
     [
-        ({"evaluate": "me"}, wisp.InvalidArgument, "evaluate is 'me' .*allowed are 'private', 'local', 'none'"),
+        ({"evaluation": "me"}, wisp.InvalidArgument, "evaluation is 'me' .*allowed are 'private', 'local', 'none'"),
         ({"runs": 0}, wisp.InvalidArgument, "a plan has 0 runs"),
         ({"runs": 1.5}, TypeError, "runs is 1.5"),
         ({"epsilon": float("nan")}, wisp.InvalidArgument, "epsilon"),

@@ -15,7 +15,7 @@ export {WispError};
 const METHODS = [
   "writeFile", "readFile", "removeFile", "listFiles",     "appendEvents", "countEvents", "history",
   "eraseUser", "pruneLog", "recommend",  "describeModel", "plan",         "planChange",  "personalise",
-  "run",     "evaluate", "budget",     "statement",     "rebase",       "version"
+  "runPlanned", "evaluate", "budget",     "statement",     "rebase",       "version"
 ];
 const CANCELLED = "cancelled: what was charged so far stays charged, and what the call had stored already stays stored";
 

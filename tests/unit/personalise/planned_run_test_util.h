@@ -1,7 +1,7 @@
 // A small world for training sessions: the base learned that item i + 1 follows item i, and on the device i + 3
 // follows.
-#ifndef WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
-#define WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
+#ifndef WISP_TESTS_UNIT_PERSONALISE_PLANNED_RUN_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_PERSONALISE_PLANNED_RUN_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
 
@@ -159,4 +159,4 @@ class PlannedRunTest : public ::testing::Test {
 
 }  // namespace wisp
 
-#endif  // WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
+#endif  // WISP_TESTS_UNIT_PERSONALISE_PLANNED_RUN_TEST_UTIL_H_

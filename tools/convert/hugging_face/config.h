@@ -6,8 +6,8 @@
 //
 // A key that changes the model's results is read or refused by name. Keys that are known to change nothing stand in
 // config_keys.cc; any other key gets a note.
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -60,4 +60,4 @@ Written WrittenAs(const Family& family, HeadKind head);
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_H_

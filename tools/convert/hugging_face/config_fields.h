@@ -5,8 +5,8 @@
 //   const uint32_t width = fields.Count("hidden_size", kMaxWidth);       // must be there
 //   const bool tied = fields.Flag("tie_word_embeddings", true);
 //   WISP_RETURN_IF_ERROR(fields.status());                               // the first that was wrong
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_FIELDS_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_FIELDS_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_FIELDS_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_FIELDS_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -69,4 +69,4 @@ using convert::ShownJson;
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_FIELDS_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_FIELDS_H_

@@ -1,7 +1,7 @@
 // Tables of the keys of a folder's JSON files: those that change nothing here, each with its reason, and those that
 // must have one value. A key in no table gets a note by name, so that no unknown setting is passed over.
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KEYS_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KEYS_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_KEYS_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_KEYS_H_
 
 #include <span>
 #include <string>
@@ -24,4 +24,4 @@ std::span<const HarmlessKey> HarmlessFiles();
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KEYS_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_KEYS_H_

@@ -1,7 +1,7 @@
 // Tables that reading and writing a config share: the supported model types and classes of transformers, and the keys
 // under which their config.json has its sizes. Internal to config*.cc.
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_KINDS_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_KINDS_H_
 
 #include <optional>
 #include <span>
@@ -52,4 +52,4 @@ std::string JoinNames(const Rows& rows) {
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_CONFIG_KINDS_H_

@@ -3,8 +3,8 @@
 //
 //   WISP_ASSIGN_OR_RETURN(const ExportedTensors out, ExportTensors("m.wisp", BertFamily(), architecture, weights));
 //   WriteSafeTensors("out/model.safetensors", out.tensors, {{"format", "pt"}});
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_EXPORT_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_EXPORT_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_EXPORT_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_EXPORT_H_
 
 #include <span>
 #include <string>
@@ -37,4 +37,4 @@ Result<TextFiles> ExportTexts(const std::string& name, const Family& family, con
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_EXPORT_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_EXPORT_H_

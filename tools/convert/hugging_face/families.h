@@ -2,8 +2,8 @@
 // reads by them, export.h writes by them. config.h reads config.json.
 //
 //   for (const Row& row : BertFamily().rows) ...        // {kItemTable, {"embeddings.word_embeddings.weight"}}
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_FAMILIES_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_FAMILIES_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_FAMILIES_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_FAMILIES_H_
 
 #include <array>
 #include <optional>
@@ -69,4 +69,4 @@ const Ignored* FindIgnored(const Family& family, std::string_view name);
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_FAMILIES_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_FAMILIES_H_

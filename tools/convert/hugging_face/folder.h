@@ -4,8 +4,8 @@
 //
 //   WISP_ASSIGN_OR_RETURN(Folder folder, Folder::Open("all-MiniLM-L6-v2"));
 //   WISP_ASSIGN_OR_RETURN(Description d, Describe(folder, {}));
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_FOLDER_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_FOLDER_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_FOLDER_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_FOLDER_H_
 
 #include <map>
 #include <memory>
@@ -101,4 +101,4 @@ Result<std::string> FindPrefix(const Folder& folder, const Family& family);
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_FOLDER_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_FOLDER_H_

@@ -1,6 +1,6 @@
 // Tensors of a folder that become no parameter. Each is left out for a reason that was checked on its numbers.
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_LEFT_OUT_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_LEFT_OUT_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_LEFT_OUT_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_LEFT_OUT_H_
 
 #include <string>
 #include <string_view>
@@ -19,4 +19,4 @@ Result<std::string> ReasonToLeaveOut(const Folder& folder, const Description& de
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_LEFT_OUT_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_LEFT_OUT_H_

@@ -4,8 +4,8 @@
 //   WISP_ASSIGN_OR_RETURN(const Matching matching, MatchTensors(folder, description));
 //   WISP_ASSIGN_OR_RETURN(const Weights weights, ReadWeights(folder, description, matching));
 //   model.weights = weights.values();
-#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_TENSORS_H_
-#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_TENSORS_H_
+#ifndef WISP_TOOLS_CONVERT_HUGGING_FACE_TENSORS_H_
+#define WISP_TOOLS_CONVERT_HUGGING_FACE_TENSORS_H_
 
 #include <memory>
 #include <span>
@@ -61,4 +61,4 @@ void Transpose(std::span<const float> from, size_t rows, size_t cols, std::span<
 
 }  // namespace wisp::convert::hugging_face
 
-#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_TENSORS_H_
+#endif  // WISP_TOOLS_CONVERT_HUGGING_FACE_TENSORS_H_

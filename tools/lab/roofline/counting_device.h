@@ -7,8 +7,8 @@
 //
 // A process has at most one at a time, and one thread calls its ops, as on a device. If ops do nothing, they return to
 // the host numbers that let a step continue (losses and squares of 1, sums of 0); such a step computes nothing.
-#ifndef WISP_TOOLS_LAB_ROOF_COUNTING_DEVICE_H_
-#define WISP_TOOLS_LAB_ROOF_COUNTING_DEVICE_H_
+#ifndef WISP_TOOLS_LAB_ROOFLINE_COUNTING_DEVICE_H_
+#define WISP_TOOLS_LAB_ROOFLINE_COUNTING_DEVICE_H_
 
 #include <cstdint>
 #include <span>
@@ -87,4 +87,4 @@ class CountingDevice {
 
 }  // namespace wisp::tools
 
-#endif  // WISP_TOOLS_LAB_ROOF_COUNTING_DEVICE_H_
+#endif  // WISP_TOOLS_LAB_ROOFLINE_COUNTING_DEVICE_H_

@@ -8,8 +8,8 @@
 // operations: additions and multiplications, where a fused pair counts as two. A division, a comparison, a square root,
 // an exponential and a conversion count as one each. Products and attention are exact in this. For the other ops only
 // the order of magnitude matters, since memory bounds them on every known device.
-#ifndef WISP_TOOLS_LAB_ROOF_OP_COST_H_
-#define WISP_TOOLS_LAB_ROOF_OP_COST_H_
+#ifndef WISP_TOOLS_LAB_ROOFLINE_OP_COST_H_
+#define WISP_TOOLS_LAB_ROOFLINE_OP_COST_H_
 
 #include "kernels/kernels.h"
 
@@ -96,4 +96,4 @@ inline size_t NumRecords(const kernels::Segments& records) {
 
 }  // namespace wisp::tools
 
-#endif  // WISP_TOOLS_LAB_ROOF_OP_COST_H_
+#endif  // WISP_TOOLS_LAB_ROOFLINE_OP_COST_H_

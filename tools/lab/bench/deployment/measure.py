@@ -245,7 +245,7 @@ def live(wisp, split, options, users, seed):
         better.append(planned_run["serves"])
         seconds += planned_run.get("seconds", 0)
         if options.nightly:
-            print(f"  run {len(better)}: served {wisp.ndcg(out, test):.4f}, {run['serves']}", flush=True)
+            print(f"  run {len(better)}: served {wisp.ndcg(out, test):.4f}, {planned_run['serves']}", flush=True)
     before, served, newest = wisp.ndcg(base, test), wisp.ndcg(out, test), None
     if os.path.exists(out + ".candidate"):
         newest = wisp.ndcg(out + ".candidate", test)

@@ -2,8 +2,8 @@
 //
 // No library is named here. Each peer has a unit of its own, which is compiled only if the library is installed; the
 // program works with any of them missing.
-#ifndef WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
-#define WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
+#ifndef WISP_TOOLS_LAB_BENCH_PEERS_CONTENDER_H_
+#define WISP_TOOLS_LAB_BENCH_PEERS_CONTENDER_H_
 
 #include <cstddef>
 #include <functional>
@@ -61,4 +61,4 @@ std::string DescribeXnnpack();
 
 }  // namespace wisp::bench
 
-#endif  // WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
+#endif  // WISP_TOOLS_LAB_BENCH_PEERS_CONTENDER_H_

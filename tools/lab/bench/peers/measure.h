@@ -2,8 +2,8 @@
 //
 // Time is the calling thread's processor time, so that other programs on a busy machine do not count. They still affect
 // its clock and caches. Therefore contenders take turns in short batches, and ratios are formed within a round.
-#ifndef WISP_TOOLS_BENCH_PEERS_MEASURE_H_
-#define WISP_TOOLS_BENCH_PEERS_MEASURE_H_
+#ifndef WISP_TOOLS_LAB_BENCH_PEERS_MEASURE_H_
+#define WISP_TOOLS_LAB_BENCH_PEERS_MEASURE_H_
 
 #include <cstdint>
 #include <string>
@@ -54,4 +54,4 @@ double OtherThreadsSeconds();
 
 }  // namespace wisp::bench
 
-#endif  // WISP_TOOLS_BENCH_PEERS_MEASURE_H_
+#endif  // WISP_TOOLS_LAB_BENCH_PEERS_MEASURE_H_
