@@ -33,6 +33,9 @@ class InPlace:
                 if source.is_relative_to(ROOT):
                     self.units.setdefault(str(source.relative_to(ROOT)), []).append((unit, entry))
         self.links = {}
+        plan = subprocess.run(["ninja", "-C", str(build), "-n"], capture_output=True, text=True).stdout
+        if "no work to do" not in plan:
+            raise SystemExit(f"{build} is older than its sources: build it first (tools/dev build all)")
 
     def link_command(self, program):
         if program not in self.links:
@@ -59,7 +62,7 @@ class InPlace:
             words = words[1:]
         del words[words.index("-o"):words.index("-o") + 2]
         output = folder / "fault.o"
-        words += ["-O0", "-w", "-I", str((ROOT / fault.file).parent), "-o", str(output), "-c", str(source)]
+        words += ["-O1", "-w", "-I", str((ROOT / fault.file).parent), "-o", str(output), "-c", str(source)]
         made = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
         return (output, "") if made.returncode == 0 else (None, made.stderr)
 
@@ -89,12 +92,15 @@ class InPlace:
                 if program is None:
                     return "DOES NOT LINK", complaint[-300:]
                 try:
-                    code = subprocess.run([str(program), "--gtest_filter=" + test.partition(":")[2]], cwd=ROOT,
-                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS)
+                    ended = subprocess.run([str(program), "--gtest_filter=" + test.partition(":")[2]], cwd=ROOT,
+                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
                 except subprocess.TimeoutExpired:
                     return "TIMED OUT", test
-                if code.returncode == 0:
+                if ended.returncode == 0:
                     return "SURVIVES", test
+                # Only a test that failed counts: not a program that could not start, or ran out of memory.
+                if ended.returncode != 1 or b"[  FAILED  ]" not in ended.stdout:
+                    return "ENDED OTHERWISE", f"{test}, {ended.returncode}"
         return "killed", ""
 
     def can_try(self, fault):

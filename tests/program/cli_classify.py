@@ -88,6 +88,9 @@ def test_in_every_command_the_files_ending_says_if_there_is_a_header():
     run(f"{begin} tiny.json --labelled bare.tsv --out other.wisp --ledger bare.db", 3, header)
     run(f"{begin} tiny.json --labelled bare.tsv --out other.wisp --method ordinary", 3, header)
     run("wisp evaluate --model one.wisp --labelled bare.tsv", 3, header)
+    run("wisp evaluate --model one.wisp --labelled bare.tsv --split validation", 2, "--split is not for labelled texts")
+    run(f"{begin} tiny.json --labelled bare.tsv --out other.wisp --method ordinary --delta 1e-6",
+        4, "--delta does not go with the method ordinary")
     run("wisp evaluate --model one.wisp --labelled bare.tsv --format lines")
     write("columns.csv", "verdict,review\n" + read("train.txt").replace("\t", ","))
     columns = "--labelled columns.csv --text-column review --label-column verdict"

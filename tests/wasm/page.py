@@ -276,7 +276,7 @@ def check_deployment(browser):
       const plans = [];
       for (let i = 0; i < 2; ++i) plans.push((await device.plan(deployment)).wasThere);
       const refused = await device.plan({ ...deployment, runs: 2 }).catch((error) => `${error.kind}: ${error.message}`);
-      const run = await device.run({ model: 'base.wisp', output: 'mine.wisp' });
+      const run = await device.runPlanned({ model: 'base.wisp', output: 'mine.wisp' });
       const list = await device.recommend({ model: 'mine.wisp', user: 'guest-1', count: 5 });
       plans.push((await device.plan(deployment)).wasThere);
       await device.close();

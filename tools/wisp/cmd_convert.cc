@@ -55,6 +55,9 @@ Status ConvertModel(const ConvertArguments& a, OutputFormat format) {
                              "has written");
     work = option;
   }
+  if (!a.family.empty() && a.out.ends_with(".wisp"))
+    return InvalidArgument("--family exports to a folder or a safetensors file, and --out is ", a.out,
+                           ", which would be a wisp model");
   if (!a.family.empty()) return ExportFolder(a, format);
   if (work != nullptr && IsTensors(a.out))
     return InvalidArgument(work, " writes a wisp model, and --out is ", a.out,

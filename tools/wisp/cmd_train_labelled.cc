@@ -20,6 +20,7 @@
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/replaced.h"
 #include "tools/wisp/text_tokens.h"
+#include "tools/wisp/training_run.h"
 
 namespace wisp::tools {
 namespace {
@@ -205,10 +206,7 @@ class TrainLabelledCommand {
   }
 
   Status CheckOrdinary() const {
-    const char* asked = !a_.ledger.empty()                ? "--ledger"
-                        : a_.budget                       ? "--budget"
-                        : a_.given.Has("privacy.epsilon") ? "--epsilon"
-                                                          : nullptr;
+    const char* asked = FindPrivateOption(a_);
     if (asked == nullptr) return OkStatus();
     return PrivacyRefused(asked, " does not go with the method ordinary: it has no guarantee and charges nothing");
   }

@@ -119,6 +119,25 @@ Status CheckTextOptions(const TrainArguments& a, const RunSpec& recipe, const Ru
 
 }  // namespace
 
+const char* FindPrivateOption(const TrainArguments& a) {
+  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.given.Has("privacy.epsilon")},
+                                                     {"--noise-multiplier", a.given.Has("privacy.noise_multiplier")},
+                                                     {"--ledger", !a.ledger.empty()},
+                                                     {"--budget", a.budget.has_value()},
+                                                     {"--rows", a.given.Has("training.sparse.rows")},
+                                                     {"--re-attention", a.re_attention},
+                                                     {"--histogram-noise", a.given.Has("privacy.histogram_noise")},
+                                                     {"--planned-runs", a.planned_runs.has_value()},
+                                                     {"--privacy-json", !a.privacy_json.empty()},
+                                                     {"--uncharged-tuning", a.given.Has("privacy.uncharged_tuning")},
+                                                     {"--reproducible-noise", a.reproducible_noise_seed.has_value()},
+                                                     {"--delta", a.given.Has("privacy.delta")}};
+  for (const auto& [option, given] : of_private) {
+    if (given) return option;
+  }
+  return nullptr;
+}
+
 Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   RunSpec given = recipe;
   if (!given.text) given.text.emplace();  // of events, options of texts are refused below
@@ -136,25 +155,11 @@ Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
   if (a.given.Has("privacy.histogram_noise") && given.histogram_noise == 0)
     return InvalidArgument("--histogram-noise is 0, allowed is above 0 to 100000");
-  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.given.Has("privacy.epsilon")},
-                                                     {"--noise-multiplier", a.given.Has("privacy.noise_multiplier")},
-                                                     {"--ledger", !a.ledger.empty()},
-                                                     {"--budget", a.budget.has_value()},
-                                                     {"--rows", a.given.Has("training.sparse.rows")},
-                                                     {"--re-attention", a.re_attention},
-                                                     {"--histogram-noise", a.given.Has("privacy.histogram_noise")},
-                                                     {"--planned-runs", a.planned_runs.has_value()},
-                                                     {"--privacy-json", !a.privacy_json.empty()},
-                                                     {"--uncharged-tuning", a.given.Has("privacy.uncharged_tuning")},
-                                                     {"--reproducible-noise", a.reproducible_noise_seed.has_value()},
-                                                     {"--delta", a.given.Has("privacy.delta")}};
-  for (const auto& [option, given] : of_private) {
-    if (!given || method != Method::kOrdinary) continue;
+  if (const char* option = FindPrivateOption(a); option != nullptr && method == Method::kOrdinary)
     return InvalidArgument(
         option,
         " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
         "adafest or adafest+, or leave it out");
-  }
   if (!a.given.Has("training.sparse.rows") || NamesRows(method)) return OkStatus();
   return InvalidArgument("--rows is given, but the method is ", GetName(method),
                          ", which selects none: choose --method fest or adafest+, or leave it out");

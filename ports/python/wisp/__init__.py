@@ -34,10 +34,10 @@ from ._deployment import (
     catalogue_retire,
     change_plan,
     evaluate,
-    planned_run,
     make_plan,
     rebase,
     rebase_adapter,
+    run_planned,
 )
 from ._log import Log
 from ._private import SampleOptions, PrivateGenerator, PrivateRecommender

@@ -14,8 +14,10 @@ _CALLED = (
     "allocator|budget_read|catalogue_(?:add|retire)|device_describe|evaluate|generate_options|generated|"
     "log_(?:append|append_all|count|erase|history|open|prune|users)|logger|model_(?:info_read|open|provenance)\\w*|"
     "open_options|personalise|personalise_\\w+|plan_\\w+|privacy_statement|private_\\w+|rebase|rebase_adapter|"
-    "recommend|recommend_batch|text_(?:classify|embed|generate|generate_batch|info_read|open|tokenize|train)"
+    "recommend|recommend_batch|run_planned|"
+    "text_(?:classify|embed|generate|generate_batch|info_read|open|tokenize|train)"
 )
+_FUNCTIONS = {"wisp_plan_make": "make_plan", "wisp_plan_change": "change_plan"}
 _FILES = {"out": "output", "from": "from_model", "to": "to_model"}
 
 
@@ -24,7 +26,7 @@ def _argument(found: re.Match[str]) -> str:
     name, value = found.groups()
     argument = {"ledger_path": "ledger", "other_data": "other_data=True"}.get(name, name)
     if argument.startswith("wisp_"):
-        argument = "wisp." + argument.removeprefix("wisp_")
+        argument = "wisp." + _FUNCTIONS.get(argument, argument.removeprefix("wisp_"))
     if not value:
         return argument
     value = repr(value[1:-1].replace("'\\''", "'"))  # the value is quoted as for a shell
