@@ -99,9 +99,9 @@ refused() {  # SENTENCE [OPTIONS...]
 mkdir copy/runtime/novel && echo 'int novel;' >copy/runtime/novel/novel.cc
 refused "runtime/novel/novel.cc is in no part of a product"
 rm -r copy/runtime/novel
-echo 'namespace wisp { namespace { void Part(int) {} } }' >>copy/runtime/core/hash.cc
+echo 'namespace wisp { namespace { void StatusCode(int) {} } }' >>copy/runtime/core/hash.cc
 sed -i 's:#include "runtime/core/hash.h":&\n#include "runtime/core/status.h":' copy/runtime/core/hash.cc
-refused "runtime/core/hash.cc: 'Part' is in the unnamed namespace, and runtime/core/status.h declares it too"
+refused "runtime/core/hash.cc: 'StatusCode' is in the unnamed namespace, and runtime/core/status.h declares it too"
 cp "$root/runtime/core/hash.cc" copy/runtime/core
 mkdir -p other/hwy && echo '#define HWY_MAJOR many' >other/hwy/highway.h
 refused "other/hwy/highway.h does not define HWY_MAJOR" --include other

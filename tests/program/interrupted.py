@@ -155,4 +155,4 @@ def test_a_malformed_text_or_one_of_an_unknown_class_is_left_out():
     write("words.txt", "dull\ngreat\n")
     run(f"{odd} --labelled none.txt --vocabulary words.txt --ledger none.ledger")
     assert entries("none.ledger") == 1, "a run on no texts was not charged like any other"
-    run(f"{odd} --mode paper --data odd.txt", 3, "odd.txt, line 42: 1 field;")
+    run(f"{odd} --mode paper --labelled odd.txt", 3, "odd.txt, line 42: 1 field;")

@@ -28,7 +28,7 @@ namespace wisp::tools {
 // Reads the recipe that the arguments name; without one, returns TextDefaults for texts.
 Result<RunSpec> ReadGivenRecipe(const TrainArguments& arguments);
 
-// The first option given that only a private run has, such as "--delta"; null if there is none.
+// The first option given that only a private run has, such as "--delta"; null without one.
 const char* FindPrivateOption(const TrainArguments& arguments);
 
 // Refuses options that do not concern the method or contradict each other, rather than ignoring them.

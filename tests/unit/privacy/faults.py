@@ -25,7 +25,7 @@ FAULTS = [
         ("writer-of-several-taken-for-protected", "DescribeRecords", "s.unit != PrivacyUnit::kUser",
          "s.unit == PrivacyUnit::kUser", "ledger_statement_test:LedgerStatementTest.SaysWhatARecordIs"),
         ("weights-taken-for-protected", "Add", "samples.record && samples.record->kind() == RecordSpec::kPromptText",
-         "false", "ledger_statement_test:LedgerStatementTest.SaysWhatDrawsWereMadeFrom"),
+         "false", "ledger_statement_test:LedgerStatementTest.SaysWhatSamplesWereMadeFrom"),
         ("a-chosen-length-states-pld", "StateRun", "length == RunLength::kFixed", "true",
          "ledger_statement_test:LedgerStatementTest.OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows",
          "interrupted_run_test:InterruptedRun.StepsChargedAndNotTakenAreChargedAgain"),
