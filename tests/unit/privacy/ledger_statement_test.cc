@@ -6,7 +6,7 @@
 #include "nlohmann/json.hpp"
 #include "runtime/privacy/accounting/kinds/correlated_gaussian.h"
 #include "runtime/privacy/accounting/kinds/random_allocation.h"
-#include "tests/unit/private_sampling/sampling_test_util.h"
+#include "tests/unit/privacy/accounting/sampling_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
 namespace wisp::privacy::ledger_statement_test {

@@ -12,7 +12,7 @@
 
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/pld.h"
-#include "tests/unit/private_sampling/sampling_test_util.h"
+#include "tests/unit/privacy/accounting/sampling_test_util.h"
 
 namespace wisp::privacy::bounded_range_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
-#include "tests/unit/private_sampling/sampling_test_util.h"
+#include "tests/unit/privacy/accounting/sampling_test_util.h"
 
 namespace wisp::privacy::decoding_calibration_test {
 namespace {

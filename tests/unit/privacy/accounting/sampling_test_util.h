@@ -1,7 +1,7 @@
 // Helpers for tests of accounting and calibration: a decoder's mechanisms in short form, their PLD figure, and deltas
 // by the definition.
-#ifndef WISP_TESTS_UNIT_PRIVATE_SAMPLING_SAMPLING_TEST_UTIL_H_
-#define WISP_TESTS_UNIT_PRIVATE_SAMPLING_SAMPLING_TEST_UTIL_H_
+#ifndef WISP_TESTS_UNIT_PRIVACY_ACCOUNTING_SAMPLING_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_PRIVACY_ACCOUNTING_SAMPLING_TEST_UTIL_H_
 
 #include <algorithm>
 #include <cmath>
@@ -38,4 +38,4 @@ inline std::pair<std::vector<double>, std::vector<double>> Binary(double eta, do
 
 }  // namespace wisp::privacy
 
-#endif  // WISP_TESTS_UNIT_PRIVATE_SAMPLING_SAMPLING_TEST_UTIL_H_
+#endif  // WISP_TESTS_UNIT_PRIVACY_ACCOUNTING_SAMPLING_TEST_UTIL_H_
