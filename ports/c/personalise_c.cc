@@ -24,7 +24,7 @@ Result<ModelContents> ToLearn::Contents(const ModelFile& base, const std::option
   return contents;
 }
 
-void ToLearn::Set(TrainingOptions&) const {}
+void ToLearn::Set(RunSpec&) const {}
 
 uint64_t ToLearn::TooShort(const Counted& read, const JobResult&) const { return read.too_short; }
 
@@ -66,6 +66,7 @@ RunSpec MakeRunSpec(const wisp_personalise_options& o) {
   t.num_threads = o.num_threads;
   t.executor = MakeExecutor(o.run_tasks, o.run_tasks_data);
   spec.goal = {.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta};
+  spec.goal.planned_runs = std::max(1u, o.planned_runs);
   return spec;
 }
 
@@ -104,10 +105,10 @@ class Personalisation {
     contents.created_by = std::string("wisp ") + wisp_version();
     WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(o_.device, DeviceUse::kTraining));
     WISP_ASSIGN_OR_RETURN(FineTune fine_tune, Begin(base));
-    TrainingJob job = MakeJob(base, contents.architecture);
+    TrainingJob job = MakeJob(contents.architecture);
     WISP_ASSIGN_OR_RETURN(Counted read, what_.Read(o_, base, job));
     if (o_.budget_epsilon > 0) {
-      WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
+      WISP_ASSIGN_OR_RETURN(job.spec.goal.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
     WISP_ASSIGN_OR_RETURN(JobResult result, fine_tune.Run(std::move(job), {.path = o_.output_path,
                                                                            .contents = std::move(contents),
@@ -165,22 +166,11 @@ class Personalisation {
     return record.is_of_texts() ? run + ", one record: " + record.InWords() : run;
   }
 
-  TrainingJob MakeJob(const ModelFile& base, const Architecture& trained) {
-    TrainingJob job = MakeTrainingJob(MakeRunSpec(o_));
-    job.architecture = trained;
-    job.training.device = device_.device;
-    what_.Set(job.training);
-    const bool is_whole = base.flat_weights().size() == FlatSize(ListParameters(trained));
-    if (is_whole && NumReadable(trained, job.training) == 0) {
-      job.start_weights = base.flat_weights();
-    } else {
-      StartBesideBase start = StartBeside(base, trained, job.training, job.initialisation, job.training.seed);
-      job.training.base = start.base;
-      start_weights_ = std::move(start.held);
-      job.start_weights = start_weights_;
-    }
-    job.started = [this] { start_weights_ = std::vector<float>(); };
-    job.planned_runs = std::max(1u, o_.planned_runs);
+  TrainingJob MakeJob(const Architecture& trained) const {
+    TrainingJob job{.spec = MakeRunSpec(o_)};
+    job.spec.architecture = trained;
+    job.spec.training.device = device_.device;
+    what_.Set(job.spec);
     job.checkpoint_path = Text(o_.checkpoint_path);
     job.checkpoint_every = o_.checkpoint_every;
     job.progress = [this, epsilon = std::nan("")](const JobProgress& p) mutable {
@@ -196,7 +186,6 @@ class Personalisation {
   const privacy::PrivacyUnit unit_;
   ToLearn& what_;
   OpenedDevice device_;
-  std::vector<float> start_weights_;
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ class ToLearn {
   // The output model without weights. `new_adapter` is the adapter that is written beside it, if any.
   virtual Result<ModelContents> Contents(const ModelFile& base, const std::optional<AdapterSpec>& new_adapter) const;
   // Selects the weights that train.
-  virtual void Set(TrainingOptions& options) const;
+  virtual void Set(RunSpec& spec) const;
   // Returns what one record is. Call CheckKind first.
   virtual privacy::RecordSpec Record(privacy::PrivacyUnit unit) const = 0;
   // Gives the job its records, which live as long as this object. A malformed record is left out and counted.

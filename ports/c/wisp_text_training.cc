@@ -58,7 +58,7 @@ class Texts final : public wisp::ports::ToLearn {
   }
 
   const char* units() const override { return kTextUnits; }
-  void Set(wisp::TrainingOptions& options) const override { options.cut_to = max_length_; }
+  void Set(wisp::RunSpec& spec) const override { spec.training.cut_to = max_length_; }
   privacy::RecordSpec Record(privacy::PrivacyUnit unit) const override {
     return privacy::RecordSpec::OfTexts(unit, data::ToText(unit_));
   }
@@ -153,10 +153,10 @@ class LabelledTexts final : public wisp::ports::ToLearn {
   }
 
   const char* units() const override { return kTextUnits; }
-  void Set(wisp::TrainingOptions& options) const override {
-    options.trained_part = choice_.part;
-    options.cut_to = choice_.max_length;
-    options.classes_hash = wisp::HashClasses(choice_.classes);
+  void Set(wisp::RunSpec& spec) const override {
+    spec.training.trained_part = choice_.part;
+    spec.training.cut_to = choice_.max_length;
+    spec.classes = choice_.classes;
   }
 
   Result<Counted> Read(const wisp_personalise_options& o, const ModelFile& base, TrainingJob& job) override {

@@ -212,7 +212,7 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
       .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
-  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, {}, options));
+  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(grown, s));
   WISP_ASSIGN_OR_RETURN(deployment.training, plan.ChargesTogether(options.num_steps));

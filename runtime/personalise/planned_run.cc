@@ -248,14 +248,14 @@ class PlannedRun {
   TrainingJob Job(const ModelContents& start, const data::Sequences& sequences) const {
     TrainingJob job;
     job.sequences = &sequences;
-    job.hold_out = HoldOut::kNothing;
-    job.architecture = start.architecture;
+    job.spec.hold_out = HoldOut::kNothing;
+    job.spec.architecture = start.architecture;
+    job.spec.training = MakeTrainingOptions(settings());
+    job.spec.training.num_threads = o_.num_threads;
+    job.spec.training.executor = o_.executor;
+    job.spec.training.device = o_.device;
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = settings().training_noise, .delta = settings().delta};
     job.start_weights = start.weights;
-    job.training = MakeTrainingOptions(settings());
-    job.training.num_threads = o_.num_threads;
-    job.training.executor = o_.executor;
-    job.training.device = o_.device;
-    job.goal = {.epsilon = {}, .noise_multiplier = settings().training_noise, .delta = settings().delta};
     job.checkpoint_path = files_.checkpoint;
     job.shrink_rows = settings().shrinks_rows != 0;
     job.progress = o_.progress;

@@ -46,12 +46,12 @@ Result<std::vector<Mechanism>> Repeated(const std::vector<Mechanism>& of_run, ui
 }
 
 // The noise with which everything in all planned runs meets the target, and its cost.
-Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, const BudgetTerms& terms,
+Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, const PrivacyGoal& goal,
                            TrainingOptions& o) {
   std::vector<Mechanism> beside;
-  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> before, ChargesBefore(a, o, terms.histogram_noise));
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> before, ChargesBefore(a, o, goal.histogram_noise));
   for (const ChargeRequest& charge : before) {
-    WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Repeated(charge.mechanism, terms.planned_runs));
+    WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Repeated(charge.mechanism, goal.planned_runs));
     beside.push_back(mechanism);
   }
   if (ReleasesHead(o)) o.dp_fp.noise_multiplier = 1;
@@ -62,14 +62,14 @@ Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, co
     const PrivacyPlan::Part& part = plan.parts()[i];
     const bool is_last = i + 1 == plan.parts().size();
     WISP_ASSIGN_OR_RETURN(const EpsilonDelta of_part,
-                          EpsilonDelta::Create(target.epsilon() * (is_last ? 1.0 : terms.head_share), target.delta()));
+                          EpsilonDelta::Create(target.epsilon() * (is_last ? 1.0 : goal.head_share), target.delta()));
     const auto of_runs = [&](double noise_multiplier) -> Result<std::vector<Mechanism>> {
       WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> of_run, plan.Mechanisms(part, o.num_steps, noise_multiplier));
-      return Repeated(of_run, terms.planned_runs);
+      return Repeated(of_run, goal.planned_runs);
     };
     WISP_ASSIGN_OR_RETURN(const privacy::Calibration found,
                           privacy::CalibrateNoise({.target = of_part,
-                                                   .steps = o.num_steps * part.releases * terms.planned_runs,
+                                                   .steps = o.num_steps * part.releases * goal.planned_runs,
                                                    .composed_with = beside,
                                                    .mechanisms = of_runs}));
     const bool is_head = ReleasesHead(o) && i == 0;
@@ -82,12 +82,12 @@ Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, co
 }
 
 // eta of exact_sum.h for all planned runs: how far the discrete noise is from the Gaussian that is accounted for.
-Result<double> LossSlack(const Architecture& a, const BudgetTerms& terms, TrainingOptions o) {
+Result<double> LossSlack(const Architecture& a, const PrivacyGoal& goal, TrainingOptions o) {
   if (o.method == Method::kFest) o.method = Method::kPhantom;  // more coordinates than FEST will have
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(a, o));
-  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> before, ChargesBefore(a, o, terms.histogram_noise));
-  double slack = terms.planned_runs * plan.LossSlack(o.num_steps);
-  for (const ChargeRequest& charge : before) slack += terms.planned_runs * charge.loss_slack;
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> before, ChargesBefore(a, o, goal.histogram_noise));
+  double slack = goal.planned_runs * plan.LossSlack(o.num_steps);
+  for (const ChargeRequest& charge : before) slack += goal.planned_runs * charge.loss_slack;
   return slack;
 }
 
@@ -140,16 +140,16 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   return privacy::CheckDelta("delta", goal.delta, num_records, goal.allow_delta_of_one_record);
 }
 
-Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, const BudgetTerms& terms, TrainingOptions& o) {
+Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, TrainingOptions& o) {
   if (goal.noise_multiplier) return TakeGiven(*goal.noise_multiplier, o);
-  if (!(terms.head_share > 0 && terms.head_share < 1)) {
-    return InvalidArgument("head_share is ", terms.head_share, ", allowed is a number between 0 and 1");
+  if (!(goal.head_share > 0 && goal.head_share < 1)) {
+    return InvalidArgument("head_share is ", goal.head_share, ", allowed is a number between 0 and 1");
   }
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
     WISP_ASSIGN_OR_RETURN(const EpsilonDelta target, LeaveSlack(*goal.epsilon, goal.delta, slack));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, terms, o));
-    WISP_ASSIGN_OR_RETURN(const double needed, LossSlack(a, terms, o));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, goal, o));
+    WISP_ASSIGN_OR_RETURN(const double needed, LossSlack(a, goal, o));
     if (2 * needed <= *goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) return RefuseForGrid(*goal.epsilon, 2 * needed);
     slack = std::max(needed, slack) * 1.01 + 1e-9;
@@ -171,7 +171,7 @@ Result<double> Budget::CalibrateReleases(const EpsilonDelta& goal, uint64_t coun
 }
 
 Result<std::vector<Mechanism>> Budget::Overheads() const {
-  WISP_ASSIGN_OR_RETURN(const auto charges, ChargesBefore(architecture_, options_, terms_.histogram_noise));
+  WISP_ASSIGN_OR_RETURN(const auto charges, ChargesBefore(architecture_, options_, goal_.histogram_noise));
   std::vector<Mechanism> mechanisms;
   for (const ChargeRequest& charge : charges) mechanisms.push_back(charge.mechanism);
   return mechanisms;
@@ -180,7 +180,7 @@ Result<std::vector<Mechanism>> Budget::Overheads() const {
 Result<std::vector<ChargeRequest>> Budget::Charges(StepRange steps, double noise_factor, bool histogram,
                                                    uint64_t runs) const {
   WISP_ASSIGN_OR_RETURN(std::vector<ChargeRequest> charges,
-                        ChargesBefore(architecture_, options_, histogram ? terms_.histogram_noise : 0));
+                        ChargesBefore(architecture_, options_, histogram ? goal_.histogram_noise : 0));
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture_, options_));
   WISP_ASSIGN_OR_RETURN(std::vector<ChargeRequest> of_steps, plan.ChargesTogether(steps, noise_factor));
   std::move(of_steps.begin(), of_steps.end(), std::back_inserter(charges));
@@ -192,13 +192,13 @@ Result<std::vector<ChargeRequest>> Budget::Charges(StepRange steps, double noise
 }
 
 Result<Budget::End> Budget::Check(uint64_t done, uint64_t last, bool resumes) {
-  if (terms_.planned_runs > 1 && !resumes && !options_.privacy.reproducible_seed) {
+  if (goal_.planned_runs > 1 && !resumes && !options_.privacy.reproducible_seed) {
     WISP_RETURN_IF_ERROR(CheckPlan());
     return End{.step = last};
   }
   const StepRange steps{done, last - done};
   WISP_ASSIGN_OR_RETURN(to_come_, Charges(steps, 1, !resumes));
-  const Status refusal = options_.privacy.ledger->CheckFits(to_come_, terms_.new_limit);
+  const Status refusal = options_.privacy.ledger->CheckFits(to_come_, goal_.new_limit);
   if (refusal.ok()) return End{.step = last};
   if (refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed) return refusal;
   if (done == 0) return AddAffordableSteps(steps, !resumes, refusal);
@@ -234,13 +234,13 @@ Status Budget::CheckPlan() {
   if (covered) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (!entries.empty()) return NoRoomInPlan();
-  WISP_ASSIGN_OR_RETURN(plan_, Charges(options_.num_steps, 1, /*histogram=*/true, terms_.planned_runs));
-  return ledger.CheckFits(plan_, terms_.new_limit);
+  WISP_ASSIGN_OR_RETURN(plan_, Charges(options_.num_steps, 1, /*histogram=*/true, goal_.planned_runs));
+  return ledger.CheckFits(plan_, goal_.new_limit);
 }
 
 Status Budget::Begin() const {
   privacy::Ledger& ledger = *options_.privacy.ledger;
-  if (terms_.new_limit) WISP_RETURN_IF_ERROR(ledger.SetLimit(*terms_.new_limit));
+  if (goal_.new_limit) WISP_RETURN_IF_ERROR(ledger.SetLimit(*goal_.new_limit));
   if (!plan_.empty()) return ledger.WritePlan(options_.privacy.run, kPlannedRuns, plan_);
   return ledger.PlanRun(to_come_);
 }
@@ -251,7 +251,7 @@ Result<uint64_t> Budget::StepsThatFit(StepRange steps, bool histogram) const {
       [&](uint64_t count) {
         return Charges({steps.first, count}, 1, histogram);
       },
-      terms_.new_limit);
+      goal_.new_limit);
 }
 
 bool Budget::LimitRefuses(uint64_t step, uint64_t end) const {
@@ -275,7 +275,7 @@ Status Budget::AddAffordableSteps(StepRange steps, bool histogram, const Status&
   // The factor of noise with which all steps fit, to one percent, rounded up.
   const auto enough = FindNoiseThatFits(1, 1024, 1.01, [&](double factor) -> Result<bool> {
     WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, Charges(steps, factor, histogram));
-    return HasRoom(*options_.privacy.ledger, charges, terms_.new_limit);
+    return HasRoom(*options_.privacy.ledger, charges, goal_.new_limit);
   });
   if (!enough.ok()) return refusal;
   if (!*enough) return with(these + ", nor all of them with a thousand times the noise");

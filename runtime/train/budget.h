@@ -3,8 +3,8 @@
 // a sampling probability, a noise multiplier or a mechanism of a run (tests/structure.sh).
 //
 //   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, num_records));
-//   WISP_RETURN_IF_ERROR(Budget::Calibrate(architecture, goal, terms, options));
-//   Budget budget(architecture, options, terms);
+//   WISP_RETURN_IF_ERROR(Budget::Calibrate(architecture, goal, options));
+//   Budget budget(architecture, goal, options);
 //   WISP_ASSIGN_OR_RETURN(const Budget::End end, budget.Check(steps_done, last_step, resumes));
 //   WISP_RETURN_IF_ERROR(budget.Begin());  // then the trainer charges each step before it samples a record
 #ifndef WISP_RUNTIME_TRAIN_BUDGET_H_
@@ -24,42 +24,44 @@
 
 namespace wisp {
 
-// The allowed cost of a run, and how it is met.
+// The allowed cost of a run, how it is met, and what it pays for besides the steps.
 struct PrivacyGoal {
   std::optional<double> epsilon;           // noise is calibrated to this, for everything in the run; 1e-6 to 100
   std::optional<double> noise_multiplier;  // or this noise, whatever it costs; set exactly one of the two
   double delta = 0;                        // required, above 0, below 1 / records and at most privacy::LargestDelta
   bool allow_delta_of_one_record = false;  // accept delta = 1 / records, as papers have it; never more
+  // The number of runs like this one that are fixed before the first charge to the ledger, as its plan. `epsilon` is
+  // that of all of them together, by PLD, however they are spread and whatever they show. Give it with each of them; a
+  // run that the plan has no room for is refused.
+  uint32_t planned_runs = 1;
+  // Standard deviation of the charged popularity histogram in each run, in units of one record; 0: no bias is set.
+  // Non-private training with an output bias uses the exact histogram.
+  double histogram_noise = 0;
+  // DP-FP's mode clipped: the share of epsilon that the releases for the head would cost alone. The gradients' noise is
+  // then the smallest with which both together meet the goal. Composition is sublinear, so the gradients get more than
+  // the rest.
+  double head_share = 0.3;
+  // If set, the ledger's limit from now on, over everything. Written when nothing else can be refused, before the first
+  // charge.
+  std::optional<privacy::EpsilonDelta> new_limit = {};
 };
 
 // Checks a goal for so many records, a public number. kPrivacyRefused: a delta with which some record could be
 // published.
 Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records);
 
-// The rest of what a goal pays for, besides the steps of one run.
-struct BudgetTerms {
-  uint32_t planned_runs = 1;
-  double histogram_noise = 0;  // a popularity histogram in each run; 0: none
-  // DP-FP's mode clipped: the share of goal.epsilon that the releases for the head would cost alone. The gradients'
-  // noise is then the smallest with which both together meet the goal. Composition is sublinear, so the gradients get
-  // more than the rest.
-  double head_share = 0.3;
-  std::optional<privacy::EpsilonDelta> new_limit = {};  // replaces the ledger's limit
-};
-
 class Budget {
  public:
-  // `options` are those with which the run trains: noise and steps filled in before Check. Both must outlive this
+  // `options` are those with which the run trains: noise and steps filled in before Check. All must outlive this
   // object.
-  Budget(const Architecture& architecture, const TrainingOptions& options, const BudgetTerms& terms)
-      : architecture_(architecture), options_(options), terms_(terms) {}
+  Budget(const Architecture& architecture, const PrivacyGoal& goal, const TrainingOptions& options)
+      : architecture_(architecture), goal_(goal), options_(options) {}
 
   // Fills in the noise of `options`, whose num_steps are set. The goal also pays for the slack of the discrete noise:
   // the ledger counts it, and must be able to pay for the last step of the last planned run out of a budget that equals
   // the goal. A noise_multiplier in the goal is that of the gradients; with DP-FP it is that of the releases for the
   // head, and mode clipped takes the gradients' from the options.
-  static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, const BudgetTerms& terms,
-                          TrainingOptions& options);
+  static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, TrainingOptions& options);
 
   // The smallest noise multiplier with which `count` sums that read all of their records cost at most the goal, with
   // their slack: the loss_slack of the charge that `charge` makes from a noise multiplier.
@@ -97,8 +99,8 @@ class Budget {
   Status NoRoomInPlan() const;
 
   const Architecture& architecture_;
+  const PrivacyGoal& goal_;
   const TrainingOptions& options_;
-  BudgetTerms terms_;
   std::vector<privacy::ChargeRequest> to_come_;
   std::vector<privacy::ChargeRequest> plan_;  // charges of all planned runs, if the plan is still to be written
 };

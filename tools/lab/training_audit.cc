@@ -162,7 +162,8 @@ Status TrainingAudit::PrepareRun(uint32_t synthetic_records) {
   if (!goal.epsilon && !goal.noise_multiplier) goal.noise_multiplier = 1.0;
   if (goal.epsilon) goal.noise_multiplier.reset();
   goal.delta = RunDelta();
-  return Budget::Calibrate(recipe_.architecture, goal, {}, o);
+  goal.histogram_noise = 0;
+  return Budget::Calibrate(recipe_.architecture, goal, o);
 }
 
 }  // namespace wisp::tools

@@ -122,8 +122,9 @@ Status FillInRecipeNoise(const RunSpec& recipe, const Architecture& architecture
     WISP_ASSIGN_OR_RETURN(o.num_steps, EpochsToSteps(recipe.epochs, o.num_records_public, o.expected_batch));
   }
   const bool selects_rows = NamesRows(o.method) && recipe.rows.source == RowSelection::Source::kPrivate;
-  return Budget::Calibrate(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0},
-                           o);
+  PrivacyGoal goal = recipe.goal;
+  if (!selects_rows) goal.histogram_noise = 0;
+  return Budget::Calibrate(architecture, goal, o);
 }
 
 // Returns the adapter that training makes from --lora, or that of --adapter, which is trained further.

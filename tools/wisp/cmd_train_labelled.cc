@@ -100,6 +100,7 @@ class TrainLabelledCommand {
     WISP_RETURN_IF_ERROR(TakeMaxLength());
     WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
+    recipe_.training.cut_to = max_length_.value_or(0);
     if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.training) ? CheckPaper() : CheckOrdinary());
     // Class names that the model file would refuse are found before anything is spent.
     WISP_RETURN_IF_ERROR(CheckClassNames(a_.recipe, recipe_.classes));
@@ -125,28 +126,22 @@ class TrainLabelledCommand {
     WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
     WISP_RETURN_IF_ERROR(Begin());
     WISP_RETURN_IF_ERROR(ReadData());
-    WISP_RETURN_IF_ERROR(MakeStart());
-    TrainingJob job = MakeTrainingJob(recipe_);
-    job.records = records_;
-    job.architecture = architecture_;
-    job.start_weights = start_weights_;
-    job.training.cut_to = max_length_.value_or(0);
-    job.training.classes_hash = HashClasses(recipe_.classes);
-    WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
+    WISP_RETURN_IF_ERROR(AddHead());
+    WISP_ASSIGN_OR_RETURN(recipe_.goal.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
+    recipe_.goal.planned_runs = a_.planned_runs.value_or(1);
+    TrainingJob job{.spec = recipe_, .records = records_};
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
-    job.planned_runs = a_.planned_runs.value_or(1);
     WarnIfAllWarmup(job);
     Progress progress("train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
-                                    is_private() ? job.training.privacy.steps_per_charge : 50)));
+                                    is_private() ? recipe_.training.privacy.steps_per_charge : 50)));
     job.progress = [&](const JobProgress& p) {
       progress.Update(p.step, p.num_steps, LossInWords(p) + saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
     job.cancelled = [&] { return interrupted != 0; };
-    job.started = [this] { start_weights_ = std::vector<float>(); };
     const Result<JobResult> result = fine_tune_->Run(
         std::move(job), {.path = a_.out,
                          .contents = Contents(),
@@ -163,7 +158,7 @@ class TrainLabelledCommand {
  private:
   bool is_private() const { return IsPrivate(recipe_.training); }
   std::string Described(const JobResult& r) const {
-    if (r.options.method == Method::kDpFp) return DescribeDpFp(architecture_, r.options, r.num_steps);
+    if (r.options.method == Method::kDpFp) return DescribeDpFp(recipe_.architecture, r.options, r.num_steps);
     return std::string("method ") + wisp::GetName(r.options.method) +
            (is_private() ? ", noise " + privacy::ShortText(r.options.privacy.noise_multiplier) + " a step" : "");
   }
@@ -332,24 +327,17 @@ class TrainLabelledCommand {
         "or declare the set of words public (\"catalogue\": \"public\" under data)");
   }
 
-  Status MakeStart() {
+  // Gives the model its head of classes and, if the recipe has one, its adapter.
+  Status AddHead() {
+    const auto num_classes = static_cast<uint32_t>(recipe_.classes.size());
     if (base() != nullptr) {
-      WISP_ASSIGN_OR_RETURN(architecture_,
-                            ClassifierOver(*base(), static_cast<uint32_t>(recipe_.classes.size()), recipe_.adapter));
-      StartBesideBase start =
-          StartBeside(*base(), architecture_, recipe_.training, recipe_.initialisation, recipe_.training.seed);
-      recipe_.training.base = start.base;
-      start_weights_ = std::move(start.held);
+      WISP_ASSIGN_OR_RETURN(recipe_.architecture, ClassifierOver(*base(), num_classes, recipe_.adapter));
       return OkStatus();
     }
     if (recipe_.adapter)
       return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
-    architecture_ = WithClasses(recipe_.architecture, static_cast<uint32_t>(recipe_.classes.size()));
-    WISP_RETURN_IF_ERROR(Validate(architecture_));
-    start_weights_.resize(FlatSize(ListParameters(architecture_)));
-    auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
-    InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);
-    return OkStatus();
+    recipe_.architecture = WithClasses(recipe_.architecture, num_classes);
+    return Validate(recipe_.architecture);
   }
 
   Status Begin() {
@@ -374,12 +362,12 @@ class TrainLabelledCommand {
   // Returns the contents of the model file without the results of training.
   ModelContents Contents() const {
     ModelContents contents = base() != nullptr
-                                 ? ClassifierContents(*base(), architecture_, recipe_.classes)
-                                 : ModelContents{.architecture = architecture_,
+                                 ? ClassifierContents(*base(), recipe_.architecture, recipe_.classes)
+                                 : ModelContents{.architecture = recipe_.architecture,
                                                  .classifier = ClassifierDescription{.class_names = recipe_.classes}};
     if (!brings_tokenizer()) {
       // An adapter without a head describes its base.
-      if (!architecture_.adapter || architecture_.adapter->has_head)
+      if (!recipe_.architecture.adapter || recipe_.architecture.adapter->has_head)
         contents.classifier->tokenizer = FindTokenizer(recipe_.letters);
       contents.item_keys = vocabulary_.tokens();
     }
@@ -408,7 +396,7 @@ class TrainLabelledCommand {
         "prior decides, not what texts say. A recipe's effective_dimensions, here %s, is how many directions "
         "of the %u the vectors of texts vary in; pre-trained encoders need some tens or more\n",
         OneLine(recipe_.classes[named]).c_str(),
-        privacy::ShortText(recipe_.training.dp_fp.effective_dimensions).c_str(), architecture_.width);
+        privacy::ShortText(recipe_.training.dp_fp.effective_dimensions).c_str(), recipe_.architecture.width);
   }
 
   void Print(const JobResult& r) {
@@ -416,7 +404,7 @@ class TrainLabelledCommand {
               {"method", wisp::GetName(recipe_.training.method)},
               {"mode", ToText(r.options.dp_fp.mode)},
               {"records", records_.size()},
-              {"tokens", architecture_.num_items},
+              {"tokens", recipe_.architecture.num_items},
               {"steps", r.num_steps},
               {"seconds", r.seconds},
               {"records_dropped", r.num_dropped + sequences_.num_dropped},
@@ -455,7 +443,8 @@ class TrainLabelledCommand {
                 j["delta"].dump().c_str(), Caveat().empty() ? "" : ("; " + Caveat()).c_str());
     const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
     if (!spent.empty()) PrintText("spent on this data, everything together: %s\n", spent.c_str());
-    if (architecture_.adapter) PrintText("%s\n", AdapterInWords("classify --text TEXT", a_.model, a_.out).c_str());
+    if (recipe_.architecture.adapter)
+      PrintText("%s\n", AdapterInWords("classify --text TEXT", a_.model, a_.out).c_str());
   }
 
   TrainArguments a_;  // without the length of texts, which is in max_length_
@@ -470,8 +459,6 @@ class TrainLabelledCommand {
   data::Vocabulary vocabulary_;
   data::LabelledSequences sequences_;
   std::vector<Record> records_;
-  Architecture architecture_;
-  std::vector<float> start_weights_;
 };
 
 }  // namespace

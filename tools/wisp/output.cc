@@ -175,13 +175,13 @@ void AddGradients(const SeenBySteps& seen, nlohmann::ordered_json& figures) {
 }
 
 void WarnIfAllWarmup(const TrainingJob& job) {
-  const TrainingOptions& o = job.training;
+  const TrainingOptions& o = job.spec.training;
   const bool is_private = IsPrivate(o);
   // The records of a private run are not counted: it is refused without a public number.
   const size_t counted = job.sequences != nullptr ? job.sequences->num_users() : job.records.size();
   const bool declared = is_private || (o.sampling == Sampling::kPoisson && o.num_records_public > 0);
   const double records = declared ? o.num_records_public : static_cast<double>(counted);
-  const Result<uint64_t> of_epochs = EpochsToSteps(job.epochs, records, o.expected_batch);
+  const Result<uint64_t> of_epochs = EpochsToSteps(job.spec.epochs, records, o.expected_batch);
   const uint64_t steps = o.num_steps > 0 || !of_epochs.ok() ? o.num_steps : *of_epochs;
   if (o.method == Method::kDpFp || steps == 0 || o.optimizer.warmup_steps < steps) return;
   std::fprintf(stderr,

@@ -153,7 +153,7 @@ Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   if (!a.adapter.empty() && a.model.empty())
     return InvalidArgument("--adapter is given without --model, the model that it was trained beside");
   WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
-  if (a.given.Has("privacy.histogram_noise") && given.histogram_noise == 0)
+  if (a.given.Has("privacy.histogram_noise") && given.goal.histogram_noise == 0)
     return InvalidArgument("--histogram-noise is 0, allowed is above 0 to 100000");
   if (const char* option = FindPrivateOption(a); option != nullptr && method == Method::kOrdinary)
     return InvalidArgument(
@@ -182,7 +182,6 @@ Result<JobResult> TrainingRun::Run() {
     return interrupted == 0;
   };
   job.cancelled = [&] { return interrupted != 0; };
-  job.started = [this] { start_weights_ = std::vector<float>(); };
   Result<JobResult> result = fine_tune_->Run(std::move(job), {.path = a_.out,
                                                               .contents = Contents(),
                                                               .allow_seen = recipe_.allow_seen,
@@ -296,8 +295,10 @@ Status TrainingRun::ChooseModel() {
 // Measures the held-out texts with the weights at the end of training.
 Status TrainingRun::Measure(const JobResult& result) {
   if (texts_.held_out.empty()) return OkStatus();
+  std::span<const StoredTensor> base;
+  if (base_) base = BaseBeside(*base_, recipe_.architecture, recipe_.training);
   const std::vector<StoredTensor> tensors =
-      LocateTensors(ListParameters(recipe_.architecture), base_of_run_, result.weights.data());
+      LocateTensors(ListParameters(recipe_.architecture), base, result.weights.data());
   const kernels::Device host(kernels::BestOps());
   const auto graph =
       MakeModelView(recipe_.architecture, host, MakeInferenceOptions(host, recipe_.architecture, tensors));
@@ -389,9 +390,8 @@ ModelContents TrainingRun::Contents() const {
 
 // Chooses rows by public scores of the items: the output bias of a model whose popularity was public, or was released
 // and charged before.
-Status TrainingRun::ChooseRows(TrainingJob& job) {
-  job.rows = recipe_.rows;
-  if (!SelectsRows() || job.rows.source == RowSelection::Source::kPrivate) return OkStatus();
+Status TrainingRun::ChooseRows() {
+  if (!SelectsRows() || recipe_.rows.source == RowSelection::Source::kPrivate) return OkStatus();
   if (!base_ || (base_->output_bias_origin() != OutputBiasOrigin::kPublicCounts &&
                  base_->output_bias_origin() != OutputBiasOrigin::kPrivateCounts)) {
     return PrivacyRefused(
@@ -402,39 +402,37 @@ Status TrainingRun::ChooseRows(TrainingJob& job) {
   const auto parameters = ListParameters(base_->architecture());
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].role == ParameterRole::kOutputBias)
-      job.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
+      recipe_.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
   }
   return OkStatus();
 }
 
 Result<TrainingJob> TrainingRun::MakeJob() {
-  TrainingJob job = MakeTrainingJob(recipe_);
+  if (is_private()) WISP_RETURN_IF_ERROR(SetTerms());
+  TrainingJob job{.spec = recipe_};
   if (is_text()) {
     job.records = texts_.records;
   } else {
     job.sequences = &data_.sequences;
   }
-  if (base_ && NumReadable(job.architecture, job.training) > 0) {
-    StartBesideBase start = StartBeside(*base_, job.architecture, job.training, job.initialisation, job.training.seed);
-    start_weights_ = std::move(start.held);
-    job.start_weights = start_weights_;
-    job.training.base = base_of_run_ = start.base;
-  } else if (base_) {
-    job.start_weights = base_->AllWeights(start_weights_);
-  }
   job.checkpoint_path = a_.checkpoint;
   job.checkpoint_every = a_.checkpoint_every.value_or(0);
   WarnIfAllWarmup(job);
-  if (!is_private()) return job;
-  job.planned_runs = a_.planned_runs.value_or(1);
+  return job;
+}
+
+// Sets what a private run pays for.
+Status TrainingRun::SetTerms() {
+  PrivacyGoal& goal = recipe_.goal;
+  goal.planned_runs = a_.planned_runs.value_or(1);
   WarnIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
-  WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
-  WISP_RETURN_IF_ERROR(ChooseRows(job));
+  WISP_ASSIGN_OR_RETURN(goal.new_limit, NewLimit(a_.budget, goal.delta));
+  WISP_RETURN_IF_ERROR(ChooseRows());
   // The bias of an existing model is kept.
   const bool sets_bias = !base_ && recipe_.architecture.head.output_bias == OutputBias::kFixed;
-  const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
-  job.histogram_noise = sets_bias || NeedsFrequencies(job) || selects_rows ? recipe_.histogram_noise : 0;
-  return job;
+  const bool selects_rows = SelectsRows() && recipe_.rows.source == RowSelection::Source::kPrivate;
+  if (!sets_bias && !NeedsFrequencies(recipe_) && !selects_rows) goal.histogram_noise = 0;
+  return OkStatus();
 }
 
 }  // namespace wisp::tools

@@ -81,7 +81,8 @@ class TrainingRun {
   std::string Name() const;
   Status Begin();
   bool SelectsRows() const { return NamesRows(recipe_.training.method); }
-  Status ChooseRows(TrainingJob& job);
+  Status ChooseRows();
+  Status SetTerms();
   Result<TrainingJob> MakeJob();
   ModelContents Contents() const;
 
@@ -93,8 +94,6 @@ class TrainingRun {
   std::optional<privacy::RecordSpec> record_;  // set by Begin
   std::optional<FineTune> fine_tune_;
   std::optional<privacy::EpsilonDelta> limit_before_;
-  std::vector<float> start_weights_;           // holds the base model's weights, or those that follow them
-  std::span<const StoredTensor> base_of_run_;  // where the run reads its base (TrainingOptions::base)
   data::ReadResult data_;
   std::vector<std::byte> tokenizer_;  // for a decoder
   TextRecords texts_;

@@ -17,9 +17,9 @@ namespace {
 
 // The source of an output bias that the run sets itself.
 OutputBiasOrigin ChooseBiasOrigin(const TrainingJob& job) {
-  if (job.architecture.head.output_bias != OutputBias::kFixed) return OutputBiasOrigin::kNone;
-  if (!IsPrivate(job.training)) return OutputBiasOrigin::kExactCounts;
-  return job.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
+  if (job.spec.architecture.head.output_bias != OutputBias::kFixed) return OutputBiasOrigin::kNone;
+  if (!IsPrivate(job.spec.training)) return OutputBiasOrigin::kExactCounts;
+  return job.spec.goal.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
 }
 
 // The definition of one record: the unit, and more if the unit does not say everything. Guarantees for two kinds of
@@ -50,6 +50,24 @@ StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, 
     CopyAsFloats(parameters[i], tensors[i], start.held.data() + (parameters[i].offset - first_held));
   return start;
 }
+
+namespace {
+
+// Starts a job from the weights of its base. Weights that are converted, or follow the base's, lie in `held`.
+void TakeStart(const ModelFile& base, TrainingJob& job, std::vector<float>& held) {
+  RunSpec& s = job.spec;
+  const std::span<const float> whole = base.flat_weights();
+  if (whole.size() == FlatSize(ListParameters(s.architecture)) && NumReadable(s.architecture, s.training) == 0) {
+    job.start_weights = whole;
+    return;
+  }
+  StartBesideBase start = StartBeside(base, s.architecture, s.training, s.initialisation, s.training.seed);
+  s.training.base = start.base;
+  held = std::move(start.held);
+  job.start_weights = held;
+}
+
+}  // namespace
 
 Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
   const LedgerToTrain& l = *start.ledger;
@@ -94,12 +112,12 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
                         .date = Today(),
                         .base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0};
   if (r.options.method == Method::kDpFp)
-    entry.description += ", DP-FP " + DescribeDpFp(job.architecture, r.options, r.num_steps);
+    entry.description += ", DP-FP " + DescribeDpFp(job.spec.architecture, r.options, r.num_steps);
   if (!IsPrivate(r.options)) return entry;
   if (!start_.tuning.empty()) entry.description += "; chosen on the same data without a charge: " + start_.tuning;
   for (const privacy::Mechanism& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
   entry.epsilon = r.epsilon;
-  entry.delta = job.goal.delta;
+  entry.delta = job.spec.goal.delta;
   entry.accountant = r.accountant;
   entry.privacy_unit = ReadGivenUnit(start_.ledger->record);
   entry.adjacency = "add_remove";
@@ -145,9 +163,14 @@ Status FineTune::CheckAllowSeen(const FineTuneOutput& output) const {
 Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
   WISP_RETURN_IF_ERROR(CheckAllowSeen(output));
-  job.training.privacy.ledger = ledger();
-  job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
-  job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
+  job.spec.training.privacy.ledger = ledger();
+  job.spec.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
+  job.spec.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
+  std::vector<float> held;
+  if (start_.base != nullptr && job.start_weights.empty()) {
+    TakeStart(*start_.base, job, held);
+    job.started = [&held] { held = std::vector<float>(); };
+  }
   ModelContents contents = Contents(job, output);
   // This alone decides which items have learned, both for the figures and for what is written.
   const auto take_untrained = [&](const JobResult& result) {
@@ -173,7 +196,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
     if (room) {
       contents.weights = result.weights;
       contents.first_weight = result.first_weight;
-      contents.before = job.training.base;
+      contents.before = job.spec.training.base;
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
       take_untrained(result);

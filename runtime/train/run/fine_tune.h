@@ -80,8 +80,8 @@ class FineTune {
   // The ledger that the run charges. Null if the run is not private.
   privacy::Ledger* ledger() { return ledger_ ? &*ledger_ : nullptr; }
 
-  // Call it once. `job` has everything but ledger, run, base_model_hash, lists and `write`, which are set here. Errors
-  // of RunTrainingJob and WriteModel.
+  // Call it once. `job` has everything but ledger, run, base_model_hash, lists and `write`, which are set here, and the
+  // start weights, which are the base's if none are given. Errors of RunTrainingJob and WriteModel.
   Result<JobResult> Run(TrainingJob job, FineTuneOutput output);
 
  private:

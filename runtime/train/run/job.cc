@@ -30,15 +30,6 @@ using privacy::StreamPurpose;
 // Accounting for the display takes about 10 ms each time; this many updates are enough for a moving progress bar.
 constexpr uint64_t kEpsilonDisplays = 20;
 
-bool IsPrivateJob(const TrainingJob& job) { return IsPrivate(job.training); }
-
-BudgetTerms Terms(const TrainingJob& job) {
-  return {.planned_runs = job.planned_runs,
-          .histogram_noise = job.histogram_noise,
-          .head_share = job.head_share,
-          .new_limit = job.new_limit};
-}
-
 class JobRun {
  public:
   explicit JobRun(const TrainingJob& job) : job_(job) {}
@@ -60,31 +51,33 @@ class JobRun {
   }
 
  private:
+  bool is_private() const { return IsPrivate(options_); }
+
   // Adds to an error that its charges stay spent, if steps were charged.
   Status AddChargeNote(const Status& status) const {
-    const bool is_paid = IsPrivateJob(job_) && !status.ok();
+    const bool is_paid = is_private() && !status.ok();
     return is_paid ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
   }
 
   Status Prepare() {
-    WISP_RETURN_IF_ERROR(Validate(job_.architecture));
+    WISP_RETURN_IF_ERROR(Validate(spec_.architecture));
     WISP_RETURN_IF_ERROR(CheckStartWeights());
     if (job_.sequences != nullptr) {
       WISP_RETURN_IF_ERROR(TakePart());
-      set_ = MakeRecords(sequences_ ? *sequences_ : *job_.sequences, job_.architecture.max_length, job_.hold_out);
-    } else if (job_.training.privacy.part != privacy::RecordPart::kAll) {
+      set_ = MakeRecords(sequences_ ? *sequences_ : *job_.sequences, spec_.architecture.max_length, spec_.hold_out);
+    } else if (options_.privacy.part != privacy::RecordPart::kAll) {
       return InvalidArgument("records without a key cannot be divided: train on all of them, or on sequences");
     } else {
       set_.records.assign(job_.records.begin(), job_.records.end());
     }
     result_.num_records = set_.records.size();
-    if (IsPrivateJob(job_)) {
-      const uint32_t longest = LongestRecord(job_.architecture, job_.training.cut_to);
+    if (is_private()) {
+      const uint32_t longest = LongestRecord(spec_.architecture, options_.cut_to);
       // A refusal would reveal that a record exists or is malformed.
       result_.num_dropped =
-          std::erase_if(set_.records, [&](const Record& r) { return !IsTrainable(job_.architecture, r, longest); });
+          std::erase_if(set_.records, [&](const Record& r) { return !IsTrainable(spec_.architecture, r, longest); });
       const auto is_item = [this](int32_t id) {
-        return id >= 0 && id < static_cast<int64_t>(job_.architecture.num_items);
+        return id >= 0 && id < static_cast<int64_t>(spec_.architecture.num_items);
       };
       const auto is_bad = [&](const RankingCase& c) {
         return !is_item(c.target) || !std::all_of(c.history.begin(), c.history.end(), is_item);
@@ -94,14 +87,13 @@ class JobRun {
     } else if (set_.records.empty() && job_.sequences != nullptr) {
       return InvalidData("no user has two events or more to train on");
     }
-    options_ = job_.training;
     if (options_.method == Method::kDpFp) options_.sampling = Sampling::kPoisson;
     if (options_.num_steps == 0) {
-      WISP_ASSIGN_OR_RETURN(options_.num_steps, EpochsToSteps(job_.epochs, NumRecords(), options_.expected_batch));
+      WISP_ASSIGN_OR_RETURN(options_.num_steps, EpochsToSteps(spec_.epochs, NumRecords(), options_.expected_batch));
     }
     if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
     if (job_.evaluate_every > 0 &&
-        (IsPrivateJob(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
+        (is_private() ? spec_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
       return InvalidArgument(
           "evaluation during training needs a validation item: set the hold-out to validation_and_test");
     }
@@ -113,15 +105,15 @@ class JobRun {
     WISP_RETURN_IF_ERROR(popularity_.Prepare());
     std::vector<float> weights = StartWeights();
     if (IsPaper(options_)) WISP_RETURN_IF_ERROR(CheckPaperGoal());
-    if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
-    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
+    if (is_private()) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
+    WISP_RETURN_IF_ERROR(Trainer::Check(spec_.architecture, weights, set_.records, options_));
     if (job_.pause_after > 0 && job_.checkpoint_path.empty())
       return InvalidArgument("a run that is to pause after ", Counted(job_.pause_after, "step"), " needs a checkpoint");
     result_.planned_steps = options_.num_steps;
     const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
     const uint64_t left = options_.num_steps - done;
     end_ = done + (job_.pause_after > 0 ? std::min(job_.pause_after, left) : left);
-    if (IsPrivateJob(job_)) {
+    if (is_private()) {
       WISP_ASSIGN_OR_RETURN(const Budget::End end, budget_.Check(done, end_, checkpoint.has_value()));
       if (!end.refusal.ok()) result_.ended_early = EndedEarly(end.step, end_, end.refusal);
       end_ = end.step;
@@ -136,7 +128,7 @@ class JobRun {
       WISP_RETURN_IF_ERROR(MakeTrainer(weights));
       trainer_.reset();
     }
-    if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(budget_.Begin());
+    if (is_private()) WISP_RETURN_IF_ERROR(budget_.Begin());
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
     popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
@@ -154,8 +146,8 @@ class JobRun {
 
   // Keeps only the records of the part that the charges are for.
   Status TakePart() {
-    const PrivateTraining& p = job_.training.privacy;
-    if (!IsPrivateJob(job_) || p.ledger == nullptr) return OkStatus();
+    const PrivateTraining& p = options_.privacy;
+    if (!is_private() || p.ledger == nullptr) return OkStatus();
     WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(*p.ledger, *job_.sequences));
     if (p.part == privacy::RecordPart::kAll) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto split, p.ledger->TheSplit());
@@ -169,20 +161,21 @@ class JobRun {
   // Reserves disk space before anything is charged.
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
-      const std::vector<ParameterSpec> parameters = ListParameters(job_.architecture);
+      const std::vector<ParameterSpec> parameters = ListParameters(spec_.architecture);
       const size_t trained = TrainedBy(parameters, options_).size();
-      const size_t kept = job_.architecture.adapter ? trained : FlatSize(parameters) - FirstHeld(parameters, options_);
+      const size_t kept = spec_.architecture.adapter ? trained : FlatSize(parameters) - FirstHeld(parameters, options_);
       const uint64_t floats = kept * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
       const uint64_t indices =
           (popularity_.num_rows() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) *
           sizeof(uint32_t);
-      const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
+      const uint64_t releases =
+          uint64_t{spec_.architecture.head.num_classes} * spec_.architecture.width * sizeof(double);
       constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
       WISP_RETURN_IF_ERROR(saved_.Reserve(
-          {.every = job_.checkpoint_every > 0 || IsPrivateJob(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
+          {.every = job_.checkpoint_every > 0 || is_private() ? job_.checkpoint_every : kEveryWithoutCharges,
            .bytes = floats + Optimizer::PlanBytes(options_.optimizer, trained) + indices + releases + kBeside}));
     }
-    if (!IsPrivateJob(job_)) return OkStatus();
+    if (!is_private()) return OkStatus();
     const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
     const uint64_t parts = ReleasesHead(options_) && HasGradients(options_) ? 2 : 1;
     return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1);
@@ -190,21 +183,22 @@ class JobRun {
 
   // The histogram was released once: the present options must describe the release that was charged then.
   Status CheckHistogram(const Checkpoint& checkpoint) const {
-    if (!IsPrivateJob(job_)) return OkStatus();
+    if (!is_private()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, options_.privacy.ledger->Entries());
     for (const privacy::LedgerEntry& e : entries) {
       if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
-      if (job_.histogram_noise > 0 && e.mechanism == overheads_.front()) continue;
-      return InvalidArgument(
-          "checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(), "; this run has ",
-          (job_.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")), ", allowed is the same");
+      if (spec_.goal.histogram_noise > 0 && e.mechanism == overheads_.front()) continue;
+      return InvalidArgument("checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(),
+                             "; this run has ",
+                             (spec_.goal.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")),
+                             ", allowed is the same");
     }
     return OkStatus();
   }
 
   // Resumes a run. The checkpoint has what was released before its first step, which is already paid for.
   Status Resume(const Checkpoint& checkpoint, std::span<const float> weights) {
-    if (IsPrivateJob(job_) && job_.histogram_noise > 0) {
+    if (is_private() && spec_.goal.histogram_noise > 0) {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
     }
     WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
@@ -214,11 +208,11 @@ class JobRun {
     if (!result_.ended_early.empty()) trainer_->EndAt(std::max(end_, checkpoint.step));
     result_.resumed_from = checkpoint.step;
     WISP_RETURN_IF_ERROR(CheckNotCancelled());
-    return IsPrivateJob(job_) ? budget_.Begin() : OkStatus();
+    return is_private() ? budget_.Begin() : OkStatus();
   }
 
   Status MakeTrainer(std::span<const float> weights) {
-    WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
+    WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(spec_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
     result_.record_state_bytes = trainer_->record_state_bytes();
     if (result_.ended_early.empty()) trainer_->PauseAt(end_);
@@ -232,31 +226,31 @@ class JobRun {
 
   std::vector<float> StartWeights() const {
     if (!options_.base.empty()) return {job_.start_weights.begin(), job_.start_weights.end()};
-    std::vector<float> weights(FlatSize(ListParameters(job_.architecture)));
+    std::vector<float> weights(FlatSize(ListParameters(spec_.architecture)));
     if (job_.start_weights.size() < weights.size()) {
-      RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
-      InitialiseWeights(job_.architecture, job_.initialisation, random, weights);
+      RandomStream random = RandomStream::Reproducible(spec_.training.seed, StreamPurpose::kInitialisation);
+      InitialiseWeights(spec_.architecture, spec_.initialisation, random, weights);
     }
     std::copy(job_.start_weights.begin(), job_.start_weights.end(), weights.begin());
     return weights;
   }
 
   Status CheckStartWeights() const {
-    const Architecture& a = job_.architecture;
+    const Architecture& a = spec_.architecture;
     // without what follows all other parameters: an adapter's matrices, or variances
     Architecture first = WithoutAdapter(a);
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ListParameters(a)),
                  base = FlatSize(ListParameters(first));
-    if (job_.shrink_rows && (given == 0 || !IsPrivateJob(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
+    if (job_.shrink_rows && (given == 0 || !is_private() || options_.optimizer.kind == OptimizerKind::kSgd))
       return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
-    const PrivateTraining& p = job_.training.privacy;
+    const PrivateTraining& p = options_.privacy;
     if (job_.shrink_rows && (p.noise_schedule != NoiseSchedule::kConstant || p.noise_lambda > 0))
       return Unsupported("shrinking rows (shrink_rows) is for noise of one size that no step takes back");
-    if (const auto& of_base = job_.training.base; !of_base.empty()) {
-      WISP_RETURN_IF_ERROR(ValidateBase(a, job_.training));
+    if (const auto& of_base = options_.base; !of_base.empty()) {
+      WISP_RETURN_IF_ERROR(ValidateBase(a, options_));
       if (job_.shrink_rows) return InvalidArgument("shrinking rows (shrink_rows) is of runs that train them");
-      const size_t held = all - FirstHeld(ListParameters(a), job_.training);
+      const size_t held = all - FirstHeld(ListParameters(a), options_);
       if (given == held) return OkStatus();
       return InvalidArgument("there are ", given, " start weights, allowed are ", held, ", those behind the base's");
     }
@@ -268,37 +262,37 @@ class JobRun {
   // The number of records that steps and sampling probability follow from. They are public constants of a private run,
   // so it is the declared number. An epoch of shuffled records passes once over the actual ones.
   double NumRecords() const {
-    const bool poisson = IsPrivateJob(job_) || options_.sampling == Sampling::kPoisson;
-    const bool declared = poisson && job_.training.num_records_public != 0;
-    return declared ? job_.training.num_records_public : static_cast<double>(set_.records.size());
+    const bool poisson = is_private() || options_.sampling == Sampling::kPoisson;
+    const bool declared = poisson && options_.num_records_public != 0;
+    return declared ? options_.num_records_public : static_cast<double>(set_.records.size());
   }
 
   Status CheckPaperGoal() const {
-    if (!job_.goal.epsilon && !job_.goal.noise_multiplier) return OkStatus();
+    if (!spec_.goal.epsilon && !spec_.goal.noise_multiplier) return OkStatus();
     return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ", ExplainPaperMode());
   }
 
   Status PreparePrivacy(std::span<const float> weights) {
-    if (job_.training.num_records_public == 0) {
+    if (options_.num_records_public == 0) {
       return PrivacyRefused(
           "private training needs the number of records declared as public (num_records_public): steps and sampling "
           "probability follow from it and must not be counted from private data");
     }
-    WISP_RETURN_IF_ERROR(CheckPrivacyGoal(job_.goal, NumRecords()));
+    WISP_RETURN_IF_ERROR(CheckPrivacyGoal(spec_.goal, NumRecords()));
     if (options_.privacy.ledger == nullptr) {
       return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
     }
-    if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->CheckLimit(*job_.new_limit));
+    if (spec_.goal.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->CheckLimit(*spec_.goal.new_limit));
     constexpr uint32_t kMostRuns = 1'000'000;
-    if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns)
-      return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
+    if (spec_.goal.planned_runs == 0 || spec_.goal.planned_runs > kMostRuns)
+      return InvalidArgument("planned runs are ", spec_.goal.planned_runs, ", allowed are 1 to ", kMostRuns);
     // Finds refusals that would otherwise come only after the seconds that calibration takes. The noise is a
     // placeholder.
     TrainingOptions probe = options_;
     probe.privacy.noise_multiplier = probe.dp_fp.noise_multiplier = 1;
-    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, probe));
+    WISP_RETURN_IF_ERROR(Trainer::Check(spec_.architecture, weights, set_.records, probe));
     WISP_ASSIGN_OR_RETURN(overheads_, budget_.Overheads());
-    WISP_RETURN_IF_ERROR(Budget::Calibrate(job_.architecture, job_.goal, Terms(job_), options_));
+    WISP_RETURN_IF_ERROR(Budget::Calibrate(spec_.architecture, spec_.goal, options_));
     result_.noise_multiplier =
         ReleasesHead(options_) ? options_.dp_fp.noise_multiplier : options_.privacy.noise_multiplier;
     return OkStatus();
@@ -307,8 +301,8 @@ class JobRun {
   // The epsilon that the ledger has charged to this run; empty if the noise can be repeated. Between steps a quick
   // bound is shown, because the same run is accounted for again and again.
   Result<std::optional<double>> EpsilonSoFar(privacy::Fineness fineness) {
-    if (!IsPrivateJob(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
-    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
+    if (!is_private() || options_.privacy.reproducible_seed) return std::optional<double>();
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(spec_.goal.delta));
     WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated, privacy::StateRun(*options_.privacy.ledger, trainer_->run(),
                                                                               result_.length(), delta, fineness));
     result_.accountant = stated.accountant;
@@ -317,10 +311,10 @@ class JobRun {
 
   // Takes one step. If the disk has no room for the charge, frees the space reserved for that and tries again.
   Result<StepReport> Step() {
-    const uint64_t written = IsPrivateJob(job_) ? options_.privacy.ledger->num_written() : 0;
+    const uint64_t written = is_private() ? options_.privacy.ledger->num_written() : 0;
     auto report = trainer_->Step();
     const auto was_paid = [&] { return options_.privacy.ledger->num_written() != written; };
-    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivateJob(job_) && !was_paid() &&
+    if (!report.ok() && report.status().code() == StatusCode::kIo && is_private() && !was_paid() &&
         trainer_->CheckDevice().ok() && saved_.GiveUpLedgerRoom()) {
       report = trainer_->Step();
     }
@@ -334,7 +328,7 @@ class JobRun {
     } catch (const std::bad_alloc&) {
       const Status status =
           IoError("there is not enough memory to continue after step ", trainer_->step(), " of ", end_);
-      return IsPrivateJob(job_) ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
+      return is_private() ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
     }
   }
 
@@ -343,7 +337,7 @@ class JobRun {
     while (trainer_->step() < end_) {
       const auto report = Step();
       if (!report.ok()) {
-        if (!IsPrivateJob(job_)) return report.status();
+        if (!is_private()) return report.status();
         Save();
         // Another user of the ledger spent what this run had room for: the run ends with what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
@@ -367,7 +361,7 @@ class JobRun {
     result_.run = trainer_->run();
     result_.class_of_all_means = trainer_->class_of_all_means();
     result_.norm_bound = trainer_->inference_input().norm_bound;
-    if (IsPrivateJob(job_)) {
+    if (is_private()) {
       result_.mechanisms = overheads_;
       WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
       result_.mechanisms.insert(result_.mechanisms.end(), steps.begin(), steps.end());
@@ -397,7 +391,7 @@ class JobRun {
     progress.num_steps = end_;
     progress.mean_loss = report.mean_loss;
     progress.batch = report.num_records + report.num_head_records;
-    if (IsPrivateJob(job_)) {
+    if (is_private()) {
       progress.mean_norm = report.mean_norm;
       progress.clipped = static_cast<double>(report.num_clipped) / std::max<double>(1, report.num_records);
     }
@@ -443,29 +437,30 @@ class JobRun {
     result_.weights.assign(weights.begin(), weights.end());
     result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
     if (job_.shrink_rows)
-      ShrinkRows(job_.architecture, job_.start_weights,
+      ShrinkRows(spec_.architecture, job_.start_weights,
                  ComputeNoiseVariance(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
   }
 
   // Evaluates the weights that TakeWeights took.
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
     // These weights are on the host, and so are the threads.
-    const kernels::Device& device = job_.training.device;
+    const kernels::Device& device = options_.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const std::vector<StoredTensor> tensors =
-        LocateTensors(trainer_->graph().parameters(), job_.training.base, result_.weights.data());
-    const auto graph = MakeModelView(job_.architecture, host, MakeInferenceOptions(host, job_.architecture, tensors));
+        LocateTensors(trainer_->graph().parameters(), options_.base, result_.weights.data());
+    const auto graph = MakeModelView(spec_.architecture, host, MakeInferenceOptions(host, spec_.architecture, tensors));
     return EvaluateRanking(*graph, ParameterSource(tensors), cases, trainer_->workers(),
                            job_.lists ? job_.lists(result_) : ModelLists{});
   }
 
   const TrainingJob& job_;
-  TrainingOptions options_;
+  const RunSpec& spec_ = job_.spec;
+  TrainingOptions options_ = MakeOptions(spec_);
   std::optional<data::Sequences> sequences_;  // set if they are not all of the job's
   RecordSet set_;
   JobPopularity popularity_{job_, options_};
   std::vector<Mechanism> overheads_;
-  Budget budget_{job_.architecture, options_, Terms(job_)};
+  Budget budget_{spec_.architecture, spec_.goal, options_};
   std::unique_ptr<Trainer> trainer_;
   SavedRun saved_;
   uint64_t end_ = 0;               // the last step of this call that can be paid for
@@ -476,9 +471,9 @@ class JobRun {
 
 }  // namespace
 
-bool NeedsFrequencies(const TrainingJob& job) {
-  return job.architecture.re_attention == ReAttention::kOn &&
-         job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+bool NeedsFrequencies(const RunSpec& spec) {
+  return spec.architecture.re_attention == ReAttention::kOn &&
+         spec.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
 }
 
 Result<JobResult> RunTrainingJob(const TrainingJob& job) { return JobRun(job).Run(); }

@@ -3,7 +3,7 @@
 // `wisp train`, the C API and tests share it: it calibrates the noise, pays for the popularity bias, trains, evaluates,
 // and says what was spent. The only files it touches are the ledger and, if asked for, the checkpoint.
 //
-//   TrainingJob job{.sequences = &sequences, .start = {...}, .training = {...}};
+//   TrainingJob job{.spec = spec, .sequences = &sequences};
 //   WISP_ASSIGN_OR_RETURN(JobResult result, RunTrainingJob(job));
 #ifndef WISP_RUNTIME_TRAIN_RUN_JOB_H_
 #define WISP_RUNTIME_TRAIN_RUN_JOB_H_
@@ -18,23 +18,11 @@
 #include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/ledger_statement.h"
-#include "runtime/train/budget.h"
 #include "runtime/train/run/evaluate.h"
-#include "runtime/train/run/initialise.h"
-#include "runtime/train/run/records.h"
+#include "runtime/train/run/run_spec.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
-
-// FEST and AdaFEST+: selects the rows of the item table that train.
-struct RowSelection {
-  enum class Source {
-    kPrivate,  // the most frequent by the charged popularity histogram; needs histogram_noise
-    kPublic,   // the largest of public_scores: costs nothing
-  } source = Source::kPrivate;
-  uint32_t count = 0;                         // number of rows, at most the number of items
-  std::span<const float> public_scores = {};  // one per item; from public data, or from an earlier release
-};
 
 struct JobProgress {
   // Steps done, and the step at which the run ends: fewer than planned if the limit allows no more.
@@ -55,32 +43,14 @@ struct JobProgress {
 struct JobResult;
 
 struct TrainingJob {
+  RunSpec spec;  // its architecture is that of the model that trains
   // The training data: records and test cases of these sequences, or `records` as they are. Must outlive the run.
   const data::Sequences* sequences = nullptr;
-  HoldOut hold_out = HoldOut::kTest;
   std::span<const Record> records = {};
-  Architecture architecture;
-  // The start weights, in the flat layout of `architecture`; empty: initialise. If there are fewer, they are those of
-  // the first parameters, and the others are initialised: a base beside which an adapter trains, or a model without
-  // variances. With training.base they are the weights that the run holds (StartBeside).
-  std::span<const float> start_weights;
-  InitialisationOptions initialisation;
-  TrainingOptions training;  // num_steps 0: derived from epochs
-  double epochs = 0;         // steps = ceil(epochs * records / expected_batch)
-  // Standard deviation of the charged popularity histogram, in units of one record; 0: no bias is set.
-  // Non-private training with an output bias uses the exact histogram.
-  double histogram_noise = 0;
-  // Read if training.method is kFest or kAdaFestPlus and training.sparse.rows is empty.
-  RowSelection rows;
-  PrivacyGoal goal;                              // read if training is private; empty in DP-FP's mode paper
-  double head_share = BudgetTerms().head_share;  // share of the goal in DP-FP's mode clipped: BudgetTerms
-  // The number of runs like this one that are fixed before the first charge to the ledger, as its plan. `goal.epsilon`
-  // is that of all of them together, by PLD, however they are spread and whatever they show. Give it with each of them;
-  // a run that the plan has no room for is refused.
-  uint32_t planned_runs = 1;
-  // If set, the ledger's limit from now on, over everything. Written when nothing else can be refused, before the first
-  // charge.
-  std::optional<privacy::EpsilonDelta> new_limit;
+  // The start weights, in the flat layout of the architecture; empty: those of the base, or initialised ones. If there
+  // are fewer, they are those of the first parameters, and the others are initialised: a base beside which an adapter
+  // trains, or a model without variances. With training.base they are the weights that the run holds (StartBeside).
+  std::span<const float> start_weights = {};
   // Path of the checkpoint; empty: none. The run is saved here every checkpoint_every steps and when it is cancelled.
   // It resumes from this file if it exists, and removes it when it is complete and its model written. 0 steps: saved at
   // the end of each charge of steps_per_charge, so that a process that is killed loses at most what one charge paid
@@ -152,7 +122,7 @@ struct JobResult {
 };
 
 // True if the run must know how frequent the items are, for Re-Attention with the printed deviations.
-bool NeedsFrequencies(const TrainingJob& job);
+bool NeedsFrequencies(const RunSpec& spec);
 
 Result<JobResult> RunTrainingJob(const TrainingJob& job);
 

@@ -234,7 +234,7 @@ constexpr Field kFields[] = {
            "in how many directions the class means are taken to differ"),
     Other("dp_fp.class_prior", kClassifiers, WISP_AT(training.dp_fp.class_prior),
           "shares of the classes, a public statement; none: equal"),
-    Number("dp_fp.head_share", kClassifiers, 1e-3, 0.999, WISP_AT(head_share),
+    Number("dp_fp.head_share", kClassifiers, 1e-3, 0.999, WISP_AT(goal.head_share),
            "mode clipped: what part of epsilon the head's releases would cost alone"),
     Choice("dp_fp.encoder.clipping", kClassifiers, kClippings, WISP_AT(training.privacy.clipping),
            "as privacy.clipping of a recommender"),
@@ -269,7 +269,7 @@ constexpr Field kFields[] = {
            "speed and memory of norms and sums. Formed and gram give the same numbers, integers those of another "
            "rounding. Automatic takes integers where it can and more than 2^20 numbers train; else formed up to 64 MB "
            "a thread, then gram. With a temperature always formed"),
-    Number("privacy.histogram_noise", kRecommenders, 0, 1e5, WISP_AT(histogram_noise),
+    Number("privacy.histogram_noise", kRecommenders, 0, 1e5, WISP_AT(goal.histogram_noise),
            "standard deviation, in records, of the charged popularity histogram; 0: no histogram is released",
            {.unit = "records", .option = "histogram-noise"}),
     Number("privacy.steps_per_charge", kAll, 1, 1e9, WISP_AT(training.privacy.steps_per_charge),

@@ -6,6 +6,7 @@
 
 #include "runtime/core/decimal.h"
 #include "runtime/privacy/json.h"
+#include "runtime/train/run/classifier_start.h"
 
 namespace wisp {
 namespace {
@@ -114,21 +115,12 @@ RunSpec DefaultsFor(RunKind kind) {
 TrainingOptions MakeOptions(const RunSpec& spec) {
   TrainingOptions o = spec.training;
   // The seed of a classifier's recipe is that of fresh weights alone.
-  if (!spec.classes.empty()) o.seed = TrainingOptions().seed;
+  if (!spec.classes.empty()) {
+    o.seed = TrainingOptions().seed;
+    o.classes_hash = HashClasses(spec.classes);
+  }
   if (spec.text) o.cut_to = spec.text->max_length;
   return o;
-}
-
-TrainingJob MakeTrainingJob(const RunSpec& spec) {
-  TrainingJob job;
-  job.hold_out = spec.hold_out;
-  job.architecture = spec.architecture;
-  job.initialisation = spec.initialisation;
-  job.training = MakeOptions(spec);
-  job.epochs = spec.epochs;
-  job.goal = spec.goal;
-  job.head_share = spec.head_share;
-  return job;
 }
 
 FieldType GetType(const Field& field) {

@@ -19,9 +19,23 @@
 
 #include "runtime/data/labelled.h"
 #include "runtime/data/texts.h"
-#include "runtime/train/run/job.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/budget.h"
+#include "runtime/train/options.h"
+#include "runtime/train/run/initialise.h"
+#include "runtime/train/run/records.h"
 
 namespace wisp {
+
+// FEST and AdaFEST+: selects the rows of the item table that train.
+struct RowSelection {
+  enum class Source {
+    kPrivate,  // the most frequent by the charged popularity histogram; needs histogram_noise
+    kPublic,   // the largest of public_scores: costs nothing
+  } source = Source::kPrivate;
+  uint32_t count = 0;                         // number of rows, at most the number of items
+  std::span<const float> public_scores = {};  // one per item; from public data, or from an earlier release
+};
 
 // The settings of a decoder that learns texts: what a record is, and how texts become tokens.
 struct TextSpec {
@@ -44,11 +58,9 @@ struct RunSpec {
   std::optional<AdapterSpec> adapter;                 // trains beside a model, which does not change
   InitialisationOptions initialisation;
   TrainingOptions training;  // num_steps 0: derived from epochs
-  double epochs = 0;
-  PrivacyGoal goal;
-  double head_share = BudgetTerms().head_share;
-  double histogram_noise = 0;
-  RowSelection rows;
+  double epochs = 0;         // steps = ceil(epochs * records / expected_batch)
+  PrivacyGoal goal;          // read if training is private; without a target or noise in DP-FP's mode paper
+  RowSelection rows;         // read if training.sparse.rows is empty
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
   bool unit_chosen = false;       // the recipe names it
   int64_t session_gap = 0;        // for the unit session, in seconds
@@ -68,11 +80,8 @@ struct RunSpec {
 // The defaults of a run of that kind. kDevice: private fine-tuning by the ports.
 RunSpec DefaultsFor(RunKind kind);
 
-// The options of the run's trainer.
+// The options of the run's trainer: spec.training with what follows from the rest.
 TrainingOptions MakeOptions(const RunSpec& spec);
-
-// The job of a run: all that the spec says. Records, the start, the ledger and the files are the caller's.
-TrainingJob MakeTrainingJob(const RunSpec& spec);
 
 enum class FieldType : uint8_t { kFlag, kWhole, kNumber, kText, kChoice, kTexts, kNumbers, kObject };
 

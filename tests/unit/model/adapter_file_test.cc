@@ -166,15 +166,15 @@ class AdapterFineTune : public test::RingTraining {
   }
 
   TrainingJob Job(const std::vector<float>& start, const Architecture& a) const {
-    TrainingJob job{.records = ring_.records, .architecture = a, .start_weights = start};
-    job.training = {.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .num_steps = 3,
-                    .expected_batch = 20,
-                    .num_records_public = 200,
-                    .num_threads = 1};
-    job.training.optimizer.learning_rate = 0.01f;
-    job.goal = {.epsilon = {}, .noise_multiplier = 1, .delta = 1e-3};
+    TrainingJob job{.spec = {.architecture = a}, .records = ring_.records, .start_weights = start};
+    job.spec.training = {.method = Method::kPhantom,
+                         .sampling = Sampling::kPoisson,
+                         .num_steps = 3,
+                         .expected_batch = 20,
+                         .num_records_public = 200,
+                         .num_threads = 1};
+    job.spec.training.optimizer.learning_rate = 0.01f;
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 1, .delta = 1e-3};
     return job;
   }
 
@@ -261,7 +261,7 @@ TEST_F(AdapterFineTune, NeedsTheWeightsOfABase) {
   Architecture a = kSmall;
   a.adapter = spec_;
   TrainingJob job = Job({}, a);
-  job.training.method = Method::kOrdinary;
+  job.spec.training.method = Method::kOrdinary;
   const Status none = RunTrainingJob(job).status();
   EXPECT_NE(none.message().find("an adapter trains beside the weights of a model"), std::string::npos)
       << none.message();
@@ -271,7 +271,7 @@ TEST_F(AdapterFineTune, NeedsTheWeightsOfABase) {
     job.start_weights = weights;
     EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument) << size;
   }
-  job.architecture = kSmall;
+  job.spec.architecture = kSmall;
   job.start_weights = std::span<const float>(start_).first(start_.size() - 16);
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument) << "a model cut short";
 }

@@ -68,18 +68,18 @@ class PlannedRunTest : public ::testing::Test {
   }
   void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false, uint32_t item_features = 0) {
     const data::Sequences ring = Ring(1);
-    TrainingJob job{.sequences = &ring, .hold_out = HoldOut::kNothing};
-    job.architecture = UniformArchitecture{
+    TrainingJob job{.spec = {.hold_out = HoldOut::kNothing}, .sequences = &ring};
+    job.spec.architecture = UniformArchitecture{
         .num_items = kItems, .max_length = 8, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
-    job.architecture.item_features = item_features;
-    job.training.num_steps = 60;
-    job.training.expected_batch = 20;
-    job.training.optimizer.learning_rate = 0.01f;
-    job.training.seed = seed;
-    job.training.num_threads = 1;
+    job.spec.architecture.item_features = item_features;
+    job.spec.training.num_steps = 60;
+    job.spec.training.expected_batch = 20;
+    job.spec.training.optimizer.learning_rate = 0.01f;
+    job.spec.training.seed = seed;
+    job.spec.training.num_threads = 1;
     FineTune run = *FineTune::Begin({.dataset = "public ring", .run = "base"});
     ModelContents contents;
-    contents.architecture = job.architecture;
+    contents.architecture = job.spec.architecture;
     contents.item_keys = ring.item_keys;
     const auto trained =
         run.Run(job, {.path = path, .contents = contents, .allow_seen = allow_seen, .description = "trained"});

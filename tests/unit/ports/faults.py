@@ -4,7 +4,7 @@ from faults import table
 FAULTS = [
     *table("ports/c/personalise_c.cc", [
         ("declared-number-of-c-counted", "Run", "what_.Read(o_, base, job));",
-         "what_.Read(o_, base, job)); job.training.num_records_public = "
+         "what_.Read(o_, base, job)); job.spec.training.num_records_public = "
          "static_cast<uint32_t>(job.sequences->user_keys.size());", "declared.py"),
         ("a-ledger-where-sqlite-keeps-the-log", "CheckOutputs",
          'WISP_RETURN_IF_ERROR(CheckApart({"ledger_path", ledger}, {"log_path", log}));', "",
@@ -81,8 +81,6 @@ FAULTS = [
         ("bad-label-refuses-a-private-run", "Read", ".classes = choice_.classes, .drop_bad = true",
          ".classes = choice_.classes, .drop_bad = false",
          "c_classifier_train_test:CClassifierTrain.AFileWithoutARecordIsPaidForAllTheSame"),
-        ("checkpoint-of-other-classes", "Set", "options.classes_hash = wisp::HashClasses(choice_.classes);", "",
-         "c_classifier_train_test:CClassifierTrain.ACheckpointIsOfItsClasses"),
         ("blocks-train-tables", "MakeLabelledTexts", "choice.part = wisp::TrainedPart::kBlocks", "(void)choice.part",
          "c_classifier_train_test:CClassifierTrain.WhatTrainsIsAllThatChanges"),
     ]),

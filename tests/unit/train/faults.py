@@ -193,9 +193,9 @@ FAULTS = [
     ]),
     *table("runtime/train/budget.cc", [
         ("run-not-held-against-the-limit", "Budget::Check",
-         "const Status refusal = options_.privacy.ledger->CheckFits(to_come_, terms_.new_limit);",
+         "const Status refusal = options_.privacy.ledger->CheckFits(to_come_, goal_.new_limit);",
          "const Status refusal;", "job_test:JobTest.RunThatDoesNotFitTheLimitSpendsNothing"),
-        ("noise-without-the-histograms-cost", "CalibrateTo", "ChargesBefore(a, o, terms.histogram_noise)",
+        ("noise-without-the-histograms-cost", "CalibrateTo", "ChargesBefore(a, o, goal.histogram_noise)",
          "ChargesBefore(a, o, 0)", "job_test:JobTest.GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
         ("noise-without-the-heads-cost", "CalibrateTo", "beside.insert(beside.end(), spent.begin(), spent.end());",
          "", "classification_job_test:ClassificationJobTest.BothMechanismsOfClippedComposeToTheGoal"),
@@ -206,7 +206,7 @@ FAULTS = [
         ("a-plan-after-a-look", "Budget::CheckPlan", "if (!entries.empty())", "if (false)",
          "job_test:JobTest.PlannedRunsShareTheGoal",
          "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
-        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "return Repeated(of_run, terms.planned_runs);",
+        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "return Repeated(of_run, goal.planned_runs);",
          "return of_run;", "job_test:JobTest.PlannedRunsShareTheGoal"),
     ]),
     *table("runtime/train/sampler.cc", [

@@ -230,7 +230,7 @@ TEST_F(SamplingAndNoise, Schedule_LeavesLessNoiseAtEqualCost) {
     o.num_steps = 60;
     o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 1.0f, .decay = Decay::kLinear};
     o.privacy.noise_schedule = schedule;
-    ASSERT_TRUE(Budget::Calibrate(kSmall, goal, {}, o).ok());
+    ASSERT_TRUE(Budget::Calibrate(kSmall, goal, o).ok());
     const PrivacyPlan plan = *PrivacyPlan::Create(kSmall, o);
     const double epsilon = *privacy::PldEpsilon(*plan.Mechanisms(60), *privacy::Delta::Create(1e-5));
     EXPECT_LE(epsilon, 2.0);
@@ -249,7 +249,7 @@ TEST_F(SamplingAndNoise, Schedule_LeavesLessNoiseAtEqualCost) {
 TEST_F(SamplingAndNoise, GoalsAreMetWithEverySampling) {
   const PrivacyGoal goal{.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-5};
   for (TrainingOptions o : {Options(Sampling::kAllocation), Correlated(0.5)}) {
-    ASSERT_TRUE(Budget::Calibrate(kSmall, goal, {}, o).ok());
+    ASSERT_TRUE(Budget::Calibrate(kSmall, goal, o).ok());
     const PrivacyPlan plan = *PrivacyPlan::Create(kSmall, o);
     const double epsilon = *privacy::PldEpsilon(*plan.Mechanisms(8), *privacy::Delta::Create(1e-5));
     EXPECT_LE(epsilon, 3.0) << GetName(o.sampling);

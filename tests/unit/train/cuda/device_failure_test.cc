@@ -140,9 +140,9 @@ TEST_F(DeviceFailure, ARunKeepsItsLastCheckpointAndWritesNoModel) {
   for (int calls = 0; !done; ++calls) {
     privacy::Ledger ledger = OpenLedger("r" + std::to_string(calls));
     FailingMemory memory(calls);
-    TrainingJob job{.records = ring_.records, .architecture = kSmall, .start_weights = start_};
-    job.training = Options(memory.device(), ledger);
-    job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-6};
+    TrainingJob job{.spec = {.architecture = kSmall}, .records = ring_.records, .start_weights = start_};
+    job.spec.training = Options(memory.device(), ledger);
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-6};
     job.checkpoint_path = folder_ / ("c" + std::to_string(calls));
     job.checkpoint_every = 1;
     bool written = false;

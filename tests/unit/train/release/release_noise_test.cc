@@ -293,24 +293,24 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   }
   for (int i = 0; i < 20; ++i) sequences.item_keys.push_back(std::to_string(i));
   TrainingJob job{.sequences = &sequences};
-  job.architecture = UniformArchitecture{.num_items = 20,
-                                         .max_length = 8,
-                                         .width = 8,
-                                         .num_heads = 1,
-                                         .num_blocks = 1,
-                                         .inner_width = 8,
-                                         .output_bias = OutputBias::kFixed};
-  job.training = {.method = Method::kPhantom,
-                  .sampling = Sampling::kPoisson,
-                  .num_steps = 1,
-                  .expected_batch = 20,
-                  .num_records_public = 40,
-                  .num_threads = 1};
-  job.training.privacy.ledger = &ledger_;
-  job.training.privacy.run = "run";
-  job.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
-  job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};
-  const auto parameters = ListParameters(job.architecture);
+  job.spec.architecture = UniformArchitecture{.num_items = 20,
+                                              .max_length = 8,
+                                              .width = 8,
+                                              .num_heads = 1,
+                                              .num_blocks = 1,
+                                              .inner_width = 8,
+                                              .output_bias = OutputBias::kFixed};
+  job.spec.training = {.method = Method::kPhantom,
+                       .sampling = Sampling::kPoisson,
+                       .num_steps = 1,
+                       .expected_batch = 20,
+                       .num_records_public = 40,
+                       .num_threads = 1};
+  job.spec.training.privacy.ledger = &ledger_;
+  job.spec.training.privacy.run = "run";
+  job.spec.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};
+  job.spec.goal.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
+  const auto parameters = ListParameters(job.spec.architecture);
   const ParameterSpec& bias = parameters[test::FindIndex(parameters, "output_bias")];
   std::vector<float> released[2];
   for (auto& b : released) {

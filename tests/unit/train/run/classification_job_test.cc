@@ -31,25 +31,25 @@ class ClassificationJobTest : public test::ClassifierTraining {
   }
 
   TrainingJob Job(DpFpMode mode) {
-    TrainingJob job{.records = records_, .architecture = test::kTinyClassifier, .start_weights = weights_};
-    job.training = {.method = Method::kDpFp,
-                    .sampling = Sampling::kPoisson,
-                    .expected_batch = 200,
-                    .num_records_public = kRecords,
-                    .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                    .num_threads = 1,
-                    .privacy = {.clipping_norm = 0.5, .run = "run", .steps_per_charge = 1},
-                    .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
-    job.epochs = 1;  // 2 steps
+    TrainingJob job{.spec = {.architecture = test::kTinyClassifier}, .records = records_, .start_weights = weights_};
+    job.spec.training = {.method = Method::kDpFp,
+                         .sampling = Sampling::kPoisson,
+                         .expected_batch = 200,
+                         .num_records_public = kRecords,
+                         .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                         .num_threads = 1,
+                         .privacy = {.clipping_norm = 0.5, .run = "run", .steps_per_charge = 1},
+                         .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
+    job.spec.epochs = 1;  // 2 steps
     if (mode == DpFpMode::kPaper) return job;
-    job.training.privacy.ledger = &ledger_;
-    job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
+    job.spec.training.privacy.ledger = &ledger_;
+    job.spec.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
     return job;
   }
   // Avoids the seconds that calibration takes.
   TrainingJob MakeFixedNoiseJob() {
     TrainingJob job = Job(DpFpMode::kAggregate);
-    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     return job;
   }
   double Spent() { return *ledger_.Spent(*privacy::Delta::Create(kDelta)); }
@@ -120,16 +120,16 @@ TEST_F(ClassificationJobTest, PaperStatesNothing) {
 
 TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
   TrainingJob job = Job(DpFpMode::kPaper);
-  job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
+  job.spec.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
   ExpectRefused(job, StatusCode::kPrivacyRefused, "mode paper has no epsilon");
-  job.goal = {};
-  job.training.privacy.ledger = &ledger_;
+  job.spec.goal = {};
+  job.spec.training.privacy.ledger = &ledger_;
   ExpectRefused(job, StatusCode::kPrivacyRefused, "no charge could cover it");
 }
 
 TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
   TrainingJob job = MakeFixedNoiseJob();
-  job.training.privacy.reproducible_seed = 5;
+  job.spec.training.privacy.reproducible_seed = 5;
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->epsilon.has_value());
@@ -140,47 +140,48 @@ TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
 TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
   {
     TrainingJob job = Job(DpFpMode::kClipped);
-    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     ExpectRefused(job, StatusCode::kInvalidArgument, "mode clipped needs the encoder's too");
   }
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingJob job = Job(mode);
-    job.goal.epsilon.reset();
+    job.spec.goal.epsilon.reset();
     ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon (`epsilon`) or a noise multiplier");
     job = Job(mode);
-    job.goal.delta = 0.01;
+    job.spec.goal.delta = 0.01;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
-    job.goal.delta = 1.0 / 400;  // allows publishing one whole record in the mean, so it must be asked for explicitly
+    job.spec.goal.delta =
+        1.0 / 400;  // allows publishing one whole record in the mean, so it must be asked for explicitly
     ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
     job = Job(mode);
-    job.goal.delta = 0;
+    job.spec.goal.delta = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "delta is 0");
     job = Job(mode);
-    job.training.num_records_public = 0;
+    job.spec.training.num_records_public = 0;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "must not be counted from private data");
     job = Job(mode);
-    job.training.privacy.ledger = nullptr;
+    job.spec.training.privacy.ledger = nullptr;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "needs a ledger");
     job = Job(mode);
-    job.epochs = 0;
+    job.spec.epochs = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
     // These epochs would be endless runs.
     for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {
       job = Job(mode);
-      job.epochs = epochs;
+      job.spec.epochs = epochs;
       job.progress = [](const JobProgress&) { return false; };
       ExpectRefused(job, StatusCode::kInvalidArgument, "epochs is");
     }
     job = Job(mode);
-    job.training.dp_fp.class_prior = {0.5, 0.6};
+    job.spec.training.dp_fp.class_prior = {0.5, 0.6};
     ExpectRefused(job, StatusCode::kInvalidArgument, "class_prior");
   }
   TrainingJob job = Job(DpFpMode::kClipped);
-  job.head_share = 1;
+  job.spec.goal.head_share = 1;
   ExpectRefused(job, StatusCode::kInvalidArgument, "head_share");
   job = Job(DpFpMode::kAggregate);
-  job.goal.epsilon = 1e-6;
-  job.goal.delta = 1e-12;
+  job.spec.goal.epsilon = 1e-6;
+  job.spec.goal.delta = 1e-12;
   ExpectRefused(job, StatusCode::kPrivacyRefused, "cannot be met");
 }
 
@@ -188,12 +189,12 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
 TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingJob job = MakeFixedNoiseJob();
-    job.training.dp_fp.mode = mode;
-    job.training.privacy.noise_multiplier = 2;
+    job.spec.training.dp_fp.mode = mode;
+    job.spec.training.privacy.noise_multiplier = 2;
     Ledger other = OpenLedger(ToText(mode));
-    job.training.privacy.ledger = &other;
+    job.spec.training.privacy.ledger = &other;
     const double whole = *RunTrainingJob(job)->epsilon;
-    job.training.privacy.ledger = &ledger_;
+    job.spec.training.privacy.ledger = &ledger_;
     ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
     ExpectRefused(job, StatusCode::kPrivacyRefused, "spent 0; nothing was charged");
   }
@@ -202,10 +203,10 @@ TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
 // A run that does not fit leaves nothing, neither a charge nor the limit.
 TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
   TrainingJob job = MakeFixedNoiseJob();
-  job.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
+  job.spec.goal.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
   ExpectRefused(job, StatusCode::kPrivacyRefused, "nothing was charged");
   EXPECT_FALSE(ledger_.Limit()->has_value());
-  job.new_limit = *privacy::EpsilonDelta::Create(100, kDelta);
+  job.spec.goal.new_limit = *privacy::EpsilonDelta::Create(100, kDelta);
   ASSERT_TRUE(RunTrainingJob(job).ok());
   ASSERT_TRUE(ledger_.Limit()->has_value());
   EXPECT_EQ((*ledger_.Limit())->epsilon(), 100);
@@ -216,13 +217,13 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
     Ledger other = OpenLedger(std::string("bits ") + ToText(mode));
     TrainingJob job = Job(mode);
-    job.goal =
+    job.spec.goal =
         mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
-    job.training.privacy.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
-    job.training.privacy.noise_multiplier = 2;
-    job.training.dp_fp.release_decay = 0.9;
-    job.training.num_steps = 5;
-    job.training.privacy.reproducible_seed = 7;
+    job.spec.training.privacy.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
+    job.spec.training.privacy.noise_multiplier = 2;
+    job.spec.training.dp_fp.release_decay = 0.9;
+    job.spec.training.num_steps = 5;
+    job.spec.training.privacy.reproducible_seed = 7;
     const auto whole = RunTrainingJob(job);
     ASSERT_TRUE(whole.ok()) << whole.status().message();
     job.checkpoint_path = folder_ / "c";
@@ -240,15 +241,15 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
 TEST_F(ClassificationJobTest, ResumesWithinItsBudgetWithTheStepsThatFit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingJob job = MakeFixedNoiseJob();
-    job.training.dp_fp.mode = mode;
-    job.training.privacy.noise_multiplier = 2;
-    job.training.num_steps = 8;
-    job.training.privacy.steps_per_charge = 3;
+    job.spec.training.dp_fp.mode = mode;
+    job.spec.training.privacy.noise_multiplier = 2;
+    job.spec.training.num_steps = 8;
+    job.spec.training.privacy.steps_per_charge = 3;
     Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)),
            own = OpenLedger(std::string("own ") + ToText(mode));
-    job.training.privacy.ledger = &whole;
+    job.spec.training.privacy.ledger = &whole;
     const double limit = 1.001 * *RunTrainingJob(job)->epsilon;
-    job.training.privacy.ledger = &own;
+    job.spec.training.privacy.ledger = &own;
     ASSERT_TRUE(own.SetLimit(*privacy::EpsilonDelta::Create(limit, kDelta)).ok());
     job.checkpoint_path = folder_ / "c";
     job.progress = [](const JobProgress& p) { return p.step < 4; };
@@ -260,8 +261,8 @@ TEST_F(ClassificationJobTest, ResumesWithinItsBudgetWithTheStepsThatFit) {
     EXPECT_EQ(result->planned_steps, 8u);
     EXPECT_NE(result->ended_early, "");
     EXPECT_LE(*result->epsilon, limit);
-    job.training.num_steps = 9;
-    job.training.privacy.run = "another";
+    job.spec.training.num_steps = 9;
+    job.spec.training.privacy.run = "another";
     EXPECT_NE(RunTrainingJob(job).status().message().find("not one of its steps would fit"), std::string::npos);
   }
 }
@@ -269,14 +270,14 @@ TEST_F(ClassificationJobTest, ResumesWithinItsBudgetWithTheStepsThatFit) {
 // Steps charged elsewhere would be forgotten; so would those of the encoder alone.
 TEST_F(ClassificationJobTest, Checkpoint_ResumesOnlyWithTheLedgerThatPaid) {
   TrainingJob job = MakeFixedNoiseJob();
-  job.training.dp_fp.mode = DpFpMode::kClipped;
-  job.training.privacy.noise_multiplier = 2;
-  job.training.num_steps = 4;
+  job.spec.training.dp_fp.mode = DpFpMode::kClipped;
+  job.spec.training.privacy.noise_multiplier = 2;
+  job.spec.training.num_steps = 4;
   job.checkpoint_path = folder_ / "c";
   job.progress = [](const JobProgress& p) { return p.step < 2; };
   ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   Ledger other = OpenLedger("other");
-  job.training.privacy.ledger = &other;
+  job.spec.training.privacy.ledger = &other;
   EXPECT_NE(RunTrainingJob(job).status().message().find("did not pay for what it holds"), std::string::npos);
   Checkpoint older = *ReadCheckpoint(job.checkpoint_path);
   older.receipt.clear();

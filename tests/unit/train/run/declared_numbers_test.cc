@@ -31,19 +31,20 @@ class DeclaredNumbers : public ::testing::Test {
   }
   TrainingJob Job(Method method, uint32_t declared, Ledger& ledger) {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = UniformArchitecture{
+    job.spec.architecture = UniformArchitecture{
         .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job.training = {.method = method,
-                    .sampling = Sampling::kPoisson,
-                    .expected_batch = 20,
-                    .num_records_public = declared,
-                    .num_threads = 1,
-                    .sparse = {.map_threshold = 2}};
-    job.training.privacy.ledger = &ledger;
-    job.training.privacy.run = "run";
-    job.training.privacy.reproducible_seed = 3;  // no epsilon is computed for the display, which takes longest of all
-    job.epochs = 2;
-    job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
+    job.spec.training = {.method = method,
+                         .sampling = Sampling::kPoisson,
+                         .expected_batch = 20,
+                         .num_records_public = declared,
+                         .num_threads = 1,
+                         .sparse = {.map_threshold = 2}};
+    job.spec.training.privacy.ledger = &ledger;
+    job.spec.training.privacy.run = "run";
+    job.spec.training.privacy.reproducible_seed =
+        3;  // no epsilon is computed for the display, which takes longest of all
+    job.spec.epochs = 2;
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
     return job;
   }
   static constexpr size_t kUsers = 80;
@@ -83,7 +84,7 @@ TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
     Ledger ledger = OpenLedger("half " + std::to_string(half));
     TrainingJob job = Job(Method::kPhantom, 90, ledger);
     job.sequences = &fewer;
-    job.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
+    job.spec.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
     const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
     noise[half] = result->noise_multiplier;
@@ -98,12 +99,12 @@ TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
 TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
   Ledger ledger = OpenLedger("delta");
   TrainingJob job = Job(Method::kPhantom, 2000, ledger);
-  job.goal.delta = 1.0 / 1000;  // below 1 / 80
+  job.spec.goal.delta = 1.0 / 1000;  // below 1 / 80
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
-  job.training.num_records_public = 10;
-  job.goal.delta = 2e-5;  // as it may be with 80
+  job.spec.training.num_records_public = 10;
+  job.spec.goal.delta = 2e-5;  // as it may be with 80
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
-  job.training.num_records_public = 40;
+  job.spec.training.num_records_public = 40;
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
@@ -113,10 +114,11 @@ TEST_F(DeclaredNumbers, BatchesAreDrawnWithTheDeclaredProbability) {
   Ledger ledger = OpenLedger("draws");
   const test::Ring ring(20, kUsers, 7);
   const TrainingJob job = Job(Method::kPhantom, 400, ledger);
-  TrainingOptions options = job.training;
+  TrainingOptions options = job.spec.training;
   options.num_steps = 60;
   options.privacy.noise_multiplier = 2;
-  auto trainer = *Trainer::Create(job.architecture, test::StartWeights(job.architecture), ring.records, options);
+  auto trainer =
+      *Trainer::Create(job.spec.architecture, test::StartWeights(job.spec.architecture), ring.records, options);
   double mean = 0;
   for (int i = 0; i < 60; ++i) mean += static_cast<double>(trainer->Step()->num_records) / 60;
   EXPECT_NEAR(mean, 4, 5 * 0.252);
@@ -133,21 +135,21 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     for (uint32_t declared : {60u, 600u}) {
       privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));
-      TrainingJob job{.records = records, .architecture = test::kTinyClassifier, .start_weights = weights};
-      job.training = {.method = Method::kDpFp,
-                      .sampling = Sampling::kPoisson,
-                      .expected_batch = 30,
-                      .num_records_public = declared,
-                      .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                      .num_threads = 1,
-                      .privacy = {.noise_multiplier = 2,
-                                  .clipping_norm = 0.5,
-                                  .ledger = &ledger,
-                                  .run = "run",
-                                  .reproducible_seed = 3},
-                      .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
-      job.epochs = 1;
-      job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
+      TrainingJob job{.spec = {.architecture = test::kTinyClassifier}, .records = records, .start_weights = weights};
+      job.spec.training = {.method = Method::kDpFp,
+                           .sampling = Sampling::kPoisson,
+                           .expected_batch = 30,
+                           .num_records_public = declared,
+                           .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                           .num_threads = 1,
+                           .privacy = {.noise_multiplier = 2,
+                                       .clipping_norm = 0.5,
+                                       .ledger = &ledger,
+                                       .run = "run",
+                                       .reproducible_seed = 3},
+                           .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
+      job.spec.epochs = 1;
+      job.spec.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
       const auto result = RunTrainingJob(job);
       ASSERT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(result->num_steps, declared / 30);

@@ -33,14 +33,14 @@ class FineTuneTest : public test::RingTraining {
   }
 
   TrainingJob Job() const {
-    TrainingJob job{.records = ring_.records, .architecture = kSmall, .start_weights = start_weights_};
-    job.training = {.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .num_steps = 2,
-                    .expected_batch = 20,
-                    .num_records_public = 120,
-                    .num_threads = 1};
-    job.goal = {.epsilon = {}, .noise_multiplier = 1, .delta = 1e-3};
+    TrainingJob job{.spec = {.architecture = kSmall}, .records = ring_.records, .start_weights = start_weights_};
+    job.spec.training = {.method = Method::kPhantom,
+                         .sampling = Sampling::kPoisson,
+                         .num_steps = 2,
+                         .expected_batch = 20,
+                         .num_records_public = 120,
+                         .num_threads = 1};
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 1, .delta = 1e-3};
     return job;
   }
 
@@ -69,7 +69,7 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     start.tuning = "rate";
     FineTune run = *FineTune::Begin(start);
     TrainingJob job = Job();
-    if (repeatable) job.training.privacy.reproducible_seed = 5;
+    if (repeatable) job.spec.training.privacy.reproducible_seed = 5;
     int written = 0;
     const auto result = run.Run(job, {.path = out_,
                                       .contents = {.architecture = kSmall, .created_by = "test"},
@@ -105,6 +105,26 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
   }
 }
 
+TEST_F(FineTuneTest, WithoutStartWeights_TrainsThoseOfTheBase) {
+  for (const WeightStorage storage : {WeightStorage::kFloat, WeightStorage::kHalf}) {
+    ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall, .weights = start_weights_, .storage = storage}).ok());
+    const ModelFile base = *ModelFile::Open(base_);
+    std::vector<float> room;
+    const std::span<const float> weights = base.AllWeights(room);
+    std::vector<float> trained[2];
+    for (const bool given : {false, true}) {
+      FineTune run = *FineTune::Begin({.base = &base, .base_path = base_, .dataset = "other", .run = "r"});
+      TrainingJob job = Job();
+      job.spec.training.method = Method::kOrdinary;
+      job.start_weights = given ? weights : std::span<const float>();
+      const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}});
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      trained[given] = result->weights;
+    }
+    EXPECT_EQ(trained[0], trained[1]);
+  }
+}
+
 TEST_F(FineTuneTest, UnwritableOutput_SpendsNothing) {
   WriteBase("public");
   const ModelFile base = *ModelFile::Open(base_);
@@ -122,7 +142,7 @@ TEST_F(FineTuneTest, AllowSeen_IsThatOfTheBaseUnlessTheOwnerChoosesAnew) {
     for (const std::optional<bool> chosen : {std::optional<bool>(), std::optional(false), std::optional(true)}) {
       FineTune run = *FineTune::Begin({.base = &base, .base_path = base_, .dataset = "other", .run = "r"});
       TrainingJob job = Job();
-      job.training.method = Method::kOrdinary;
+      job.spec.training.method = Method::kOrdinary;
       const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}, .allow_seen = chosen});
       ASSERT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(ModelFile::Open(out_)->lists().allow_seen, chosen.value_or(of_base));
@@ -156,10 +176,10 @@ TEST_F(FineTuneTest, TestFigures_AreThoseOfTheModelThatIsWritten) {
       TrainingJob job = Job();
       job.records = {};
       job.sequences = &log;
-      job.hold_out = data::HoldOut::kTest;
-      job.architecture = trained;
-      job.training.method = Method::kOrdinary;
-      job.training.num_steps = steps;
+      job.spec.hold_out = data::HoldOut::kTest;
+      job.spec.architecture = trained;
+      job.spec.training.method = Method::kOrdinary;
+      job.spec.training.num_steps = steps;
       const auto result = run.Run(job, {.path = out_, .contents = {.architecture = trained}});
       ASSERT_TRUE(result.ok()) << result.status().message();
       const ModelFile written =
@@ -178,7 +198,7 @@ TEST_F(FineTuneTest, OrdinaryTrainingNeedsNoLedger) {
   FineTune run = *FineTune::Begin({.dataset = "ring", .run = "r"});
   EXPECT_EQ(run.ledger(), nullptr);
   TrainingJob job = Job();
-  job.training.method = Method::kOrdinary;
+  job.spec.training.method = Method::kOrdinary;
   const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}, .description = "trained"});
   ASSERT_TRUE(result.ok()) << result.status().message();
   const ModelFile model = *ModelFile::Open(out_);

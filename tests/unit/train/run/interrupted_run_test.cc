@@ -31,8 +31,8 @@ TEST_F(InterruptedRun, CancelSavesTheStepReachedAndSaysWhatWasCharged) {
 // If a process is killed in a step, only the files on the disk remain.
 TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
   TrainingJob job = Job();
-  job.histogram_noise = 5;
-  job.architecture.head.output_bias = OutputBias::kFixed;
+  job.spec.goal.histogram_noise = 5;
+  job.spec.architecture.head.output_bias = OutputBias::kFixed;
   std::vector<uint64_t> on_disk;
   job.progress = [&](const JobProgress& p) {
     on_disk.push_back(ReadCheckpoint(checkpoint_)->step);
@@ -46,17 +46,17 @@ TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
 
 TEST_F(InterruptedRun, HistogramOfAnotherNoiseIsRefused) {
   TrainingJob job = Job();
-  job.histogram_noise = 5;
-  job.architecture.head.output_bias = OutputBias::kFixed;
+  job.spec.goal.histogram_noise = 5;
+  job.spec.architecture.head.output_bias = OutputBias::kFixed;
   ASSERT_EQ(RunUntil(4, job).code(), StatusCode::kCancelled);
   const uint64_t charged = Charged();
-  job.histogram_noise = 50;
+  job.spec.goal.histogram_noise = 50;
   const auto result = RunTrainingJob(job);
   EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(result.status().message().find("its run released an item histogram"), std::string::npos)
       << result.status().message();
   EXPECT_EQ(Charged(), charged);
-  job.histogram_noise = 5;
+  job.spec.goal.histogram_noise = 5;
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
@@ -75,14 +75,14 @@ TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
   std::filesystem::copy_file(checkpoint_, folder_ / "copy");
   TrainingJob again = Job();
-  again.training.privacy.run = "again";
+  again.spec.training.privacy.run = "again";
   const auto first = RunTrainingJob(again);
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_EQ(first->resumed_from, 4u);
   EXPECT_EQ(first->num_steps, 8u);
   EXPECT_EQ(Charged(), 10u);
   // All charges have the run's first name, so the statement on the run has every charge.
-  EXPECT_EQ(first->run, Job().training.privacy.run);
+  EXPECT_EQ(first->run, Job().spec.training.privacy.run);
   const auto entries = *ledger_.Entries();
   EXPECT_TRUE(std::all_of(entries.begin(), entries.end(), [&](const auto& e) { return e.run == first->run; }));
   // Whoever decided to stop had seen six steps, so the PLD figure of ten steps fixed beforehand does not hold.
@@ -98,16 +98,16 @@ TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
 // The run keeps its name in the ledger, and with it the declarations from its beginning.
 TEST_F(InterruptedRun, ADeclarationThatComesLateIsRefused) {
   TrainingJob job = Job();
-  job.training.privacy.run = privacy::WithTuning("run", "the rate");
+  job.spec.training.privacy.run = privacy::WithTuning("run", "the rate");
   ASSERT_EQ(RunUntil(4, job).code(), StatusCode::kCancelled);
   for (const char* tuning : {"", "the batch"}) {
-    job.training.privacy.run = privacy::WithTuning("again", tuning);
+    job.spec.training.privacy.run = privacy::WithTuning("again", tuning);
     const Status refused = RunTrainingJob(job).status();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << tuning;
     EXPECT_NE(refused.message().find("its run declared 'the rate'"), std::string::npos) << refused.message();
   }
   EXPECT_EQ(Charged(), 6u);
-  job.training.privacy.run = privacy::WithTuning("again", "the rate");
+  job.spec.training.privacy.run = privacy::WithTuning("again", "the rate");
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
@@ -135,7 +135,7 @@ TEST_F(InterruptedRun, ResumesWithinItsBudgetWithTheStepsThatFit) {
 TEST_F(InterruptedRun, EndsWithWhatItHasWhereNothingMoreFits) {
   SetLimit(1.001 * Cost(6));
   TrainingJob job = Job();
-  job.training.num_steps = 6;
+  job.spec.training.num_steps = 6;
   ASSERT_EQ(RunUntil(4, job).code(), StatusCode::kCancelled);
   const std::vector<float> paid = ReadCheckpoint(checkpoint_)->weights;
   const auto result = RunTrainingJob(job);
@@ -177,7 +177,7 @@ TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
                                 {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({}), .anchor = anchor});
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(1.001 * Cost(8), kDelta)).ok());
   TrainingJob job = Job();
-  job.training.privacy.ledger = &ledger;
+  job.spec.training.privacy.ledger = &ledger;
   job.progress = [&](const JobProgress& p) {
     if (p.step == 3) anchor->value->seq += 5;  // a copy of the ledger was charged elsewhere
     return true;
@@ -194,7 +194,7 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   EXPECT_NE(refused.message().find("with this noise 5 of its 8 steps would fit, all of them with "), std::string::npos)
       << refused.message();
   TrainingJob job = Job();
-  job.training.num_steps = 6;
+  job.spec.training.num_steps = 6;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(Charged(), 0u);
   SetLimit(0.5 * Cost(1));
@@ -205,8 +205,9 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   const std::string named = " times the noise, a noise multiplier of ";
   ASSERT_NE(message.find(named), std::string::npos) << message;
   job = Job();
-  job.goal.noise_multiplier = std::stod(message.substr(message.find(named) + named.size()));
-  EXPECT_NEAR(*job.goal.noise_multiplier, 2 * std::stod(message.substr(at + 49)), 1e-3 * *job.goal.noise_multiplier);
+  job.spec.goal.noise_multiplier = std::stod(message.substr(message.find(named) + named.size()));
+  EXPECT_NEAR(*job.spec.goal.noise_multiplier, 2 * std::stod(message.substr(at + 49)),
+              1e-3 * *job.spec.goal.noise_multiplier);
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
@@ -224,11 +225,11 @@ TEST(ShortenedSchedule, GoesThroughTheRestOfTheScheduleInFewerSteps) {
 
 TEST_F(InterruptedRun, TheLearningRateOfAShortenedRunComesToItsEnd) {
   const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
-  TrainingOptions o = Job().training;
+  TrainingOptions o = Job().spec.training;
   o.privacy.noise_multiplier = 2;
   o.optimizer.decay = Decay::kLinear;
-  const std::vector<float> start(FlatSize(ListParameters(Job().architecture)), 0.1f);
-  const auto trainer = *Trainer::Create(Job().architecture, start, set.records, o);
+  const std::vector<float> start(FlatSize(ListParameters(Job().spec.architecture)), 0.1f);
+  const auto trainer = *Trainer::Create(Job().spec.architecture, start, set.records, o);
   trainer->EndAt(4);
   EXPECT_FLOAT_EQ(trainer->Step()->learning_rate, o.optimizer.learning_rate);
   EXPECT_FLOAT_EQ(trainer->Step()->learning_rate, 0.75f * o.optimizer.learning_rate);
@@ -251,17 +252,17 @@ TEST_F(InterruptedRun, PrivateCheckpointDoesNotKnowHowManyRecordsThereAre) {
 // The histogram was charged to another ledger: this one would not know of it.
 TEST_F(InterruptedRun, CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram) {
   TrainingJob job = Job();
-  job.histogram_noise = 5;
-  job.architecture.head.output_bias = OutputBias::kFixed;
+  job.spec.goal.histogram_noise = 5;
+  job.spec.architecture.head.output_bias = OutputBias::kFixed;
   job.progress = [&](const JobProgress&) { return std::filesystem::copy_file(checkpoint_, folder_ / "killed"), false; };
   ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   job.progress = nullptr;
   job.checkpoint_path = folder_ / "killed";
   Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
-  job.training.privacy.ledger = &other;
+  job.spec.training.privacy.ledger = &other;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(other.Entries()->empty());
-  job.training.privacy.ledger = &ledger_;
+  job.spec.training.privacy.ledger = &ledger_;
   ASSERT_TRUE(RunTrainingJob(job).ok());
   size_t histograms = 0;
   for (const auto& entry : *ledger_.Entries()) histograms += entry.purpose == "item popularity";
@@ -287,7 +288,7 @@ TEST_F(InterruptedRun, CheckpointStaysUntilTheModelIsWritten) {
 }
 
 // With this catalogue a checkpoint is larger than the ledger will be.
-void MakeLarge(TrainingJob& job) { job.architecture.num_items = 12000; }
+void MakeLarge(TrainingJob& job) { job.spec.architecture.num_items = 12000; }
 constexpr rlim_t kLessThanACheckpoint = 700 << 10;
 
 TEST_F(InterruptedRun, DiskTooFullForTheCheckpointRefusesBeforeTheFirstCharge) {
@@ -331,7 +332,7 @@ TEST_F(InterruptedRun, SpaceReservedForTheLedger_IsGivenToIt) {
   Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingJob job = Job();
   job.checkpoint_path.clear();
-  job.training.privacy.ledger = &ledger;
+  job.spec.training.privacy.ledger = &ledger;
   job.progress = [&](const JobProgress& p) { return full_ = p.step >= 3, true; };
   const auto result = RunTrainingJob(job);
   EXPECT_TRUE(result.ok()) << result.status().message();
@@ -342,7 +343,7 @@ TEST_F(InterruptedRun, FullDiskSaysWhatWasCharged) {
   test::FullDiskVfs disk([this] { return full_; });
   Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingJob job = Job();
-  job.training.privacy.ledger = &ledger;
+  job.spec.training.privacy.ledger = &ledger;
   job.progress = [&](const JobProgress& p) { return full_ = p.step >= 3, true; };
   const Status status = RunTrainingJob(job).status();
   EXPECT_EQ(status.code(), StatusCode::kIo) << status.message();
@@ -355,13 +356,13 @@ TEST_F(InterruptedRun, FullDiskSaysWhatWasCharged) {
 TEST_F(InterruptedRun, PrivateRunTrainsOnNobody) {
   sequences_ = {.item_keys = sequences_.item_keys};
   TrainingJob job = Job();
-  job.hold_out = HoldOut::kValidationAndTest;
+  job.spec.hold_out = HoldOut::kValidationAndTest;
   job.evaluate_every = 4;
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_steps, 8u);
   EXPECT_EQ(Charged(), 8u);
-  job.training.method = Method::kOrdinary;
+  job.spec.training.method = Method::kOrdinary;
   EXPECT_NE(RunTrainingJob(job).status().message().find("no user has two events"), std::string::npos);
 }
 
@@ -369,14 +370,14 @@ TEST_F(InterruptedRun, InvalidRecords_AreSkippedAndCounted) {
   for (size_t u : {3, 7}) sequences_.items[sequences_.offsets[u] + 2] = 20;  // items that do not exist
   sequences_.items[sequences_.offsets[9] + 7] = -1;                          // held out for the test
   TrainingJob job = Job();
-  job.histogram_noise = 5;
-  job.architecture.head.output_bias = OutputBias::kFixed;
+  job.spec.goal.histogram_noise = 5;
+  job.spec.architecture.head.output_bias = OutputBias::kFixed;
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_dropped, 2u);
   EXPECT_EQ(result->test->num_users, 77u);
   EXPECT_EQ(Charged(), 8u);
-  job.training.method = Method::kOrdinary;
+  job.spec.training.method = Method::kOrdinary;
   EXPECT_NE(RunTrainingJob(job).status().message().find("names item 20"), std::string::npos);
 }
 

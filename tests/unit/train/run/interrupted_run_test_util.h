@@ -26,18 +26,18 @@ class InterruptedRun : public ::testing::Test {
   // Returns a job of 8 steps, charged 3 at a time.
   TrainingJob Job() {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = UniformArchitecture{
+    job.spec.architecture = UniformArchitecture{
         .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job.training = {.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .num_steps = 8,
-                    .expected_batch = 20,
-                    .num_records_public = 80,
-                    .num_threads = 1};
-    job.training.privacy.ledger = &ledger_;
-    job.training.privacy.run = "run";
-    job.training.privacy.steps_per_charge = 3;
-    job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = kDelta};
+    job.spec.training = {.method = Method::kPhantom,
+                         .sampling = Sampling::kPoisson,
+                         .num_steps = 8,
+                         .expected_batch = 20,
+                         .num_records_public = 80,
+                         .num_threads = 1};
+    job.spec.training.privacy.ledger = &ledger_;
+    job.spec.training.privacy.run = "run";
+    job.spec.training.privacy.steps_per_charge = 3;
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = kDelta};
     job.checkpoint_path = checkpoint_;
     return job;
   }

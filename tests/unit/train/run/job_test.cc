@@ -34,23 +34,23 @@ class JobTest : public ::testing::Test {
 
   TrainingJob PrivateJob() {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = UniformArchitecture{.num_items = 20,
-                                           .max_length = 8,
-                                           .width = 8,
-                                           .num_heads = 1,
-                                           .num_blocks = 1,
-                                           .inner_width = 8,
-                                           .output_bias = OutputBias::kFixed};
-    job.training = {.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .expected_batch = 20,
-                    .num_records_public = 80,
-                    .num_threads = 1};
-    job.training.privacy.ledger = &*ledger_;
-    job.training.privacy.run = "run";
-    job.epochs = 2;
-    job.histogram_noise = 5;
-    job.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
+    job.spec.architecture = UniformArchitecture{.num_items = 20,
+                                                .max_length = 8,
+                                                .width = 8,
+                                                .num_heads = 1,
+                                                .num_blocks = 1,
+                                                .inner_width = 8,
+                                                .output_bias = OutputBias::kFixed};
+    job.spec.training = {.method = Method::kPhantom,
+                         .sampling = Sampling::kPoisson,
+                         .expected_batch = 20,
+                         .num_records_public = 80,
+                         .num_threads = 1};
+    job.spec.training.privacy.ledger = &*ledger_;
+    job.spec.training.privacy.run = "run";
+    job.spec.epochs = 2;
+    job.spec.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
+    job.spec.goal.histogram_noise = 5;
     return job;
   }
 
@@ -80,7 +80,7 @@ TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
 // steps follow it is a quick bound, at the end the figure itself.
 TEST_F(JobTest, ProgressNamesWhatIsChargedSoFar) {
   TrainingJob job = PrivateJob();
-  job.training.privacy.steps_per_charge = 5;
+  job.spec.training.privacy.steps_per_charge = 5;
   std::vector<double> shown;
   job.progress = [&](const JobProgress& p) { return shown.push_back(p.epsilon.value_or(-1)), true; };
   const auto result = RunTrainingJob(job);
@@ -105,10 +105,10 @@ TEST_F(JobTest, PlannedRunsShareTheGoal) {
   ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(3.0, 1e-3)).ok());
   const auto at = *privacy::Delta::Create(1e-3);
   TrainingJob job = PrivateJob();
-  job.planned_runs = 3;
+  job.spec.goal.planned_runs = 3;
   std::vector<double> noise;
   for (int run = 0; run < 3; ++run) {
-    job.training.privacy.run = "run " + std::to_string(run);
+    job.spec.training.privacy.run = "run " + std::to_string(run);
     const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
     noise.push_back(result->noise_multiplier);
@@ -125,7 +125,7 @@ TEST_F(JobTest, PlannedRunsShareTheGoal) {
   EXPECT_NE(fourth.message().find("has no room for this run in its plan: too few of the planned steps are left"),
             std::string::npos)
       << fourth.message();
-  job.training.expected_batch *= 2;
+  job.spec.training.expected_batch *= 2;
   EXPECT_NE(RunTrainingJob(job).status().message().find("it was made for runs with other options"), std::string::npos);
   EXPECT_EQ(ledger_->Entries()->size(), entries);
   EXPECT_EQ(ledger_->Plans()->size(), 1u);
@@ -135,12 +135,12 @@ TEST_F(JobTest, PlannedRunsOnALedgerThatWasLookedAtAreRefused) {
   TrainingJob job = PrivateJob();
   ASSERT_TRUE(RunTrainingJob(job).ok());
   const size_t entries = ledger_->Entries()->size();
-  job.planned_runs = 2;
+  job.spec.goal.planned_runs = 2;
   const Status late = RunTrainingJob(job).status();
   EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
   EXPECT_NE(late.message().find("only its first run was planned"), std::string::npos) << late.message();
   EXPECT_EQ(ledger_->Entries()->size(), entries);
-  job.planned_runs = 0;
+  job.spec.goal.planned_runs = 0;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -153,45 +153,47 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
     EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
     EXPECT_TRUE(ledger_->Entries()->empty()) << word;
   };
-  refused([](TrainingJob& j) { j.goal.delta = 0.1; }, StatusCode::kPrivacyRefused, "1 / 80");
-  refused([](TrainingJob& j) { j.goal.delta = 1.0 / 80; }, StatusCode::kPrivacyRefused, "1 / 80");
-  refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; },
+  refused([](TrainingJob& j) { j.spec.goal.delta = 0.1; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.spec.goal.delta = 1.0 / 80; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.spec.goal.delta = 0.0126, j.spec.goal.allow_delta_of_one_record = true; },
           StatusCode::kPrivacyRefused, "1 / 80");
-  refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
+  refused([](TrainingJob& j) { j.spec.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
   // This is below 1 / records, but still no real promise.
-  refused([](TrainingJob& j) { j.goal.delta = 0.0011; }, StatusCode::kPrivacyRefused, "at most 0.001");
-  refused([](TrainingJob& j) { j.goal.delta = 0.1, j.training.num_records_public = 1; }, StatusCode::kPrivacyRefused,
-          "at most 1e-05");
-  refused([](TrainingJob& j) { j.goal.delta = 1.1e-5, j.training.num_records_public = 10; },
+  refused([](TrainingJob& j) { j.spec.goal.delta = 0.0011; }, StatusCode::kPrivacyRefused, "at most 0.001");
+  refused([](TrainingJob& j) { j.spec.goal.delta = 0.1, j.spec.training.num_records_public = 1; },
+          StatusCode::kPrivacyRefused, "at most 1e-05");
+  refused([](TrainingJob& j) { j.spec.goal.delta = 1.1e-5, j.spec.training.num_records_public = 10; },
           StatusCode::kPrivacyRefused, "at most 1e-05");
   refused(
       [](TrainingJob& j) {
-        j.goal.delta = 0.5, j.training.num_records_public = 2, j.goal.allow_delta_of_one_record = true;
+        j.spec.goal.delta = 0.5, j.spec.training.num_records_public = 2, j.spec.goal.allow_delta_of_one_record = true;
       },
       StatusCode::kPrivacyRefused, "at most 1e-05");
   refused(
       [](TrainingJob& j) {
-        j.goal.epsilon = 0.3;
-        j.goal.delta = 1e-6;
+        j.spec.goal.epsilon = 0.3;
+        j.spec.goal.delta = 1e-6;
       },
       StatusCode::kPrivacyRefused, "cannot be met");
   for (double epsilon : std::initializer_list<double>{-1, 0, 1e-7, 100.1, 1e4, INFINITY, NAN}) {
-    refused([=](TrainingJob& j) { j.goal.epsilon = epsilon; }, StatusCode::kInvalidArgument, "allowed is 1e-06 to 100");
+    refused([=](TrainingJob& j) { j.spec.goal.epsilon = epsilon; }, StatusCode::kInvalidArgument,
+            "allowed is 1e-06 to 100");
   }
-  refused([](TrainingJob& j) { j.goal.noise_multiplier = 1; }, StatusCode::kInvalidArgument, "not both");
-  refused([](TrainingJob& j) { j.training.privacy.ledger = nullptr; }, StatusCode::kPrivacyRefused, "ledger");
-  refused([](TrainingJob& j) { j.training.num_records_public = 0; }, StatusCode::kPrivacyRefused, "public");
-  refused([](TrainingJob& j) { j.training.sampling = Sampling::kShuffled; }, StatusCode::kPrivacyRefused, "shuffled");
-  refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
+  refused([](TrainingJob& j) { j.spec.goal.noise_multiplier = 1; }, StatusCode::kInvalidArgument, "not both");
+  refused([](TrainingJob& j) { j.spec.training.privacy.ledger = nullptr; }, StatusCode::kPrivacyRefused, "ledger");
+  refused([](TrainingJob& j) { j.spec.training.num_records_public = 0; }, StatusCode::kPrivacyRefused, "public");
+  refused([](TrainingJob& j) { j.spec.training.sampling = Sampling::kShuffled; }, StatusCode::kPrivacyRefused,
+          "shuffled");
+  refused([](TrainingJob& j) { j.spec.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
 }
 
 // These epochs would be endless runs that charge again and again.
 TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
   TrainingJob job = PrivateJob();
-  job.training.method = Method::kOrdinary;
-  job.training.sampling = Sampling::kShuffled;
-  job.training.num_records_public = 8000;
-  job.goal = {};
+  job.spec.training.method = Method::kOrdinary;
+  job.spec.training.sampling = Sampling::kShuffled;
+  job.spec.training.num_records_public = 8000;
+  job.spec.goal = {};
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_steps, 8u);
@@ -200,7 +202,7 @@ TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
 TEST_F(JobTest, NonFiniteEpochs_AreRefused) {
   for (double epochs : std::initializer_list<double>{-1, -INFINITY, INFINITY, NAN, 1e300}) {
     TrainingJob job = PrivateJob();
-    job.epochs = epochs;
+    job.spec.epochs = epochs;
     job.progress = [](const JobProgress&) { return false; };
     EXPECT_NE(RunTrainingJob(job).status().message().find("epochs is"), std::string::npos) << epochs;
   }
@@ -209,11 +211,11 @@ TEST_F(JobTest, NonFiniteEpochs_AreRefused) {
 
 TEST_F(JobTest, ADeltaOfOneRecordHasToBeAllowed) {
   TrainingJob job = PrivateJob();
-  job.goal.delta = 1.0 / 80;
-  job.goal.allow_delta_of_one_record = true;
-  job.goal.epsilon.reset();
-  job.goal.noise_multiplier = 2;
-  job.epochs = 0.25;
+  job.spec.goal.delta = 1.0 / 80;
+  job.spec.goal.allow_delta_of_one_record = true;
+  job.spec.goal.epsilon.reset();
+  job.spec.goal.noise_multiplier = 2;
+  job.spec.epochs = 0.25;
   const auto result = RunTrainingJob(job);
   EXPECT_TRUE(result.ok()) << result.status().message();
 }
@@ -344,34 +346,34 @@ TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
 TEST_F(JobTest, ReAttention_LearnsItsVariancesFromTheNoiseAndResumes) {
   for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
     TrainingJob job = PrivateJob();
-    job.architecture.re_attention = ReAttention::kOn;
-    job.training.re_attention.source = source;
-    job.training.privacy.run = "re-attention " + std::to_string(static_cast<int>(source));
+    job.spec.architecture.re_attention = ReAttention::kOn;
+    job.spec.training.re_attention.source = source;
+    job.spec.training.privacy.run = "re-attention " + std::to_string(static_cast<int>(source));
     const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
-    const auto parameters = ListParameters(job.architecture);
+    const auto parameters = ListParameters(job.spec.architecture);
     for (const ParameterSpec& p : parameters) {
       if (p.name != test::kItemVariance) continue;
       for (size_t i = 0; i < p.size(); ++i) EXPECT_GT(result->weights[p.offset + i], 0) << i;
     }
   }
   TrainingJob job = PrivateJob();
-  job.architecture.re_attention = ReAttention::kOn;
-  job.training.re_attention.source = ReAttentionOptions::Source::kPrinted;
-  job.histogram_noise = 0;
+  job.spec.architecture.re_attention = ReAttention::kOn;
+  job.spec.training.re_attention.source = ReAttentionOptions::Source::kPrinted;
+  job.spec.goal.histogram_noise = 0;
   EXPECT_NE(RunTrainingJob(job).status().message().find("frequencies"), std::string::npos);
 }
 
 // Returns the rows that a run changed, compared with initial weights of the same seed.
 std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float>& weights) {
   std::vector<float> start(weights.size());
-  auto random = privacy::RandomStream::Reproducible(job.training.seed, privacy::StreamPurpose::kInitialisation);
-  InitialiseWeights(job.architecture, job.initialisation, random, start);
+  auto random = privacy::RandomStream::Reproducible(job.spec.training.seed, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(job.spec.architecture, job.spec.initialisation, random, start);
   std::vector<int32_t> changed;
-  for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
-    const auto first = static_cast<std::ptrdiff_t>(row) * job.architecture.width;
+  for (uint32_t row = 0; row < job.spec.architecture.num_items; ++row) {
+    const auto first = static_cast<std::ptrdiff_t>(row) * job.spec.architecture.width;
     const bool same =
-        std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
+        std::equal(start.begin() + first, start.begin() + first + job.spec.architecture.width, weights.begin() + first);
     if (!same) changed.push_back(static_cast<int32_t>(row));
   }
   return changed;
@@ -379,15 +381,15 @@ std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float
 
 TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
   TrainingJob job = PrivateJob();
-  job.training.method = Method::kFest;
-  job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
-  job.rows = {.source = RowSelection::Source::kPrivate, .count = 6};
+  job.spec.training.method = Method::kFest;
+  job.spec.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3, .histogram_noise = 5};
+  job.spec.rows = {.source = RowSelection::Source::kPrivate, .count = 6};
   job.checkpoint_path = folder_ / "fest.ckpt";
   job.checkpoint_every = 3;
   job.progress = [](const JobProgress& p) { return p.step < 4; };  // interrupted after the checkpoint of step 3
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   job.progress = nullptr;
-  job.training.privacy.run = "another name";
+  job.spec.training.privacy.run = "another name";
   const auto result = RunTrainingJob(job);  // resumes with the rows of the checkpoint
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(ChangedRows(job, result->weights).size(), 6u);
@@ -399,12 +401,11 @@ TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
 
 TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {
   TrainingJob job = PrivateJob();
-  job.training.method = Method::kFest;
-  job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
-  job.histogram_noise = 0;
+  job.spec.training.method = Method::kFest;
+  job.spec.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
   std::vector<float> scores(20, 0.0f);
   scores[3] = scores[11] = scores[17] = 1;
-  job.rows = {.source = RowSelection::Source::kPublic, .count = 3, .public_scores = scores};
+  job.spec.rows = {.source = RowSelection::Source::kPublic, .count = 3, .public_scores = scores};
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(ChangedRows(job, result->weights), (std::vector<int32_t>{3, 11, 17}));
@@ -413,21 +414,21 @@ TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {
 
 TEST_F(JobTest, FestWithoutAMeansToChooseSpendsNothing) {
   TrainingJob job = PrivateJob();
-  job.training.method = Method::kFest;
-  job.rows = {.source = RowSelection::Source::kPublic, .count = 3};
+  job.spec.training.method = Method::kFest;
+  job.spec.rows = {.source = RowSelection::Source::kPublic, .count = 3};
   EXPECT_NE(RunTrainingJob(job).status().message().find("public score"), std::string::npos);
-  job.rows = {.source = RowSelection::Source::kPrivate, .count = 0};
+  job.spec.rows = {.source = RowSelection::Source::kPrivate, .count = 0};
   EXPECT_NE(RunTrainingJob(job).status().message().find("1 to 20"), std::string::npos);
-  job.rows.count = 3;
-  job.histogram_noise = 0;
+  job.spec.rows.count = 3;
+  job.spec.goal.histogram_noise = 0;
   EXPECT_NE(RunTrainingJob(job).status().message().find("histogram"), std::string::npos);
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
 
 TEST_F(JobTest, AdaFestMeetsItsGoal) {
   TrainingJob job = PrivateJob();
-  job.training.method = Method::kAdaFest;
-  job.training.num_negatives = 8;
+  job.spec.training.method = Method::kAdaFest;
+  job.spec.training.num_negatives = 8;
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_LE(*result->epsilon, 3.0);

@@ -29,8 +29,8 @@ TEST_F(PausedRun, PaysForTheStepsOfEachCallAlone) {
 // This includes the learning rate: no call ends a schedule.
 TEST_F(PausedRun, IsTheRunThatDoesNotPause) {
   TrainingJob job = Job();
-  job.training.optimizer.decay = Decay::kLinear;
-  job.training.privacy.reproducible_seed = 7;
+  job.spec.training.optimizer.decay = Decay::kLinear;
+  job.spec.training.privacy.reproducible_seed = 7;
   const auto whole = RunTrainingJob(job);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   job.pause_after = 3;
@@ -57,7 +57,7 @@ TEST_F(PausedRun, NeedsACheckpointAndMayChangeItsThreads) {
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
   job.checkpoint_path = checkpoint_;
   ASSERT_TRUE(RunTrainingJob(job)->paused);
-  job.training.num_threads = 2;
+  job.spec.training.num_threads = 2;
   EXPECT_EQ(RunTrainingJob(job)->num_steps, 6u);
 }
 

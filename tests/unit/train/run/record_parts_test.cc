@@ -90,25 +90,25 @@ class RecordPartsTest : public ::testing::Test {
  protected:
   Result<JobResult> Run(const data::Sequences& sequences, Ledger& ledger, RecordPart part) {
     TrainingJob job{.sequences = &sequences};
-    job.architecture = UniformArchitecture{.num_items = 20,
-                                           .max_length = 8,
-                                           .width = 8,
-                                           .num_heads = 1,
-                                           .num_blocks = 1,
-                                           .inner_width = 8,
-                                           .output_bias = OutputBias::kFixed};
-    job.training = {.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .num_steps = 4,
-                    .expected_batch = 20,
-                    .num_records_public = 60,
-                    .num_threads = 1};
-    job.training.privacy.ledger = &ledger;
-    job.training.privacy.run = "run";
-    job.training.privacy.part = part;
-    job.training.privacy.reproducible_seed = 3;  // the same noise, so that any read record shows
-    job.histogram_noise = 5;
-    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = 1e-3};
+    job.spec.architecture = UniformArchitecture{.num_items = 20,
+                                                .max_length = 8,
+                                                .width = 8,
+                                                .num_heads = 1,
+                                                .num_blocks = 1,
+                                                .inner_width = 8,
+                                                .output_bias = OutputBias::kFixed};
+    job.spec.training = {.method = Method::kPhantom,
+                         .sampling = Sampling::kPoisson,
+                         .num_steps = 4,
+                         .expected_batch = 20,
+                         .num_records_public = 60,
+                         .num_threads = 1};
+    job.spec.training.privacy.ledger = &ledger;
+    job.spec.training.privacy.run = "run";
+    job.spec.training.privacy.part = part;
+    job.spec.training.privacy.reproducible_seed = 3;  // the same noise, so that any read record shows
+    job.spec.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = 1e-3};
+    job.spec.goal.histogram_noise = 5;
     return RunTrainingJob(job);
   }
   Ledger Open(const char* name) {

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "runtime/train/run/classifier_start.h"
+
 namespace wisp {
 namespace {
 
@@ -63,13 +65,13 @@ TEST(RunSpec, AllowedNamesWholeBoundsExactly) {
 
 // Outside of DefaultsFor there is no second default.
 TEST(RunSpec, DefaultsOfEventsAreThoseOfTheStructs) {
-  const TrainingJob job = MakeTrainingJob(DefaultsFor(RunKind::kEvents)), fresh;
-  EXPECT_EQ(job.training.optimizer.learning_rate, fresh.training.optimizer.learning_rate);
-  EXPECT_EQ(job.training.expected_batch, fresh.training.expected_batch);
-  EXPECT_EQ(job.training.method, fresh.training.method);
-  EXPECT_EQ(job.head_share, fresh.head_share);
-  EXPECT_EQ(job.epochs, fresh.epochs);
-  EXPECT_EQ(job.hold_out, fresh.hold_out);
+  const RunSpec events = DefaultsFor(RunKind::kEvents), fresh;
+  EXPECT_EQ(events.training.optimizer.learning_rate, fresh.training.optimizer.learning_rate);
+  EXPECT_EQ(events.training.expected_batch, fresh.training.expected_batch);
+  EXPECT_EQ(events.training.method, fresh.training.method);
+  EXPECT_EQ(events.goal.head_share, fresh.goal.head_share);
+  EXPECT_EQ(events.epochs, fresh.epochs);
+  EXPECT_EQ(events.hold_out, fresh.hold_out);
   EXPECT_EQ(DefaultText(*FindField("training.epochs", RunKind::kTexts), RunKind::kTexts), "3");
   EXPECT_EQ(DefaultText(*FindField("training.epochs", RunKind::kDevice), RunKind::kDevice), "20");
   EXPECT_EQ(DefaultText(*FindField("privacy.epsilon", RunKind::kEvents), RunKind::kEvents), "");
@@ -81,12 +83,13 @@ TEST(RunSpec, AClassifierSeedIsThatOfFreshWeightsAlone) {
   EXPECT_EQ(MakeOptions(spec).seed, 7u);
   spec.classes = {"bad", "good"};
   EXPECT_EQ(MakeOptions(spec).seed, TrainingOptions().seed);
+  EXPECT_EQ(MakeOptions(spec).classes_hash, HashClasses(spec.classes));
 }
 
 TEST(RunSpec, ARunOfTextsCutsItsRecords) {
   RunSpec spec = DefaultsFor(RunKind::kTexts);
   spec.text->max_length = 24;
-  EXPECT_EQ(MakeTrainingJob(spec).training.cut_to, 24u);
+  EXPECT_EQ(MakeOptions(spec).cut_to, 24u);
 }
 
 }  // namespace

@@ -66,12 +66,12 @@ class ShrunkRun : public InterruptedRun {
   ShrunkRun() {
     for (int i = 20; i < 40; ++i) sequences_.item_keys.push_back(std::to_string(i));
     job_ = Job();
-    job_.architecture = UniformArchitecture{
+    job_.spec.architecture = UniformArchitecture{
         .num_items = 40, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job_.training.privacy.reproducible_seed = 7;
-    start_.resize(FlatSize(ListParameters(job_.architecture)));
+    job_.spec.training.privacy.reproducible_seed = 7;
+    start_.resize(FlatSize(ListParameters(job_.spec.architecture)));
     auto random = privacy::RandomStream::Reproducible(5, privacy::StreamPurpose::kInitialisation);
-    InitialiseWeights(job_.architecture, {}, random, start_);
+    InitialiseWeights(job_.spec.architecture, {}, random, start_);
     job_.start_weights = start_;
   }
   TrainingJob job_;
@@ -82,13 +82,13 @@ TEST_F(ShrunkRun, PausesAndResumesFromWhatWasLearned) {
   const auto plain = RunTrainingJob(job_);
   ASSERT_TRUE(plain.ok()) << plain.status().message();
   std::vector<float> expected = plain->weights;
-  ShrinkRows(job_.architecture, start_, ComputeNoiseVariance(plain->options.optimizer, 8, 8), expected);
+  ShrinkRows(job_.spec.architecture, start_, ComputeNoiseVariance(plain->options.optimizer, 8, 8), expected);
   EXPECT_NE(expected, plain->weights);
   job_.pause_after = 3;
   TrainingJob as_it_is = job_;
   as_it_is.checkpoint_path += ".other";
   std::vector<float> first = RunTrainingJob(as_it_is)->weights;
-  ShrinkRows(job_.architecture, start_, ComputeNoiseVariance(plain->options.optimizer, 3, 8), first);
+  ShrinkRows(job_.spec.architecture, start_, ComputeNoiseVariance(plain->options.optimizer, 3, 8), first);
   job_.shrink_rows = true;
   for (int call = 0; call < 2; ++call) {
     const auto paused = RunTrainingJob(job_);
@@ -108,10 +108,10 @@ TEST_F(ShrunkRun, NeedsAPrivateRunWithAdamFromAModel) {
   without.start_weights = {};
   EXPECT_EQ(RunTrainingJob(without).status().code(), StatusCode::kInvalidArgument);
   without = job_;
-  without.training.optimizer.kind = OptimizerKind::kSgd;
+  without.spec.training.optimizer.kind = OptimizerKind::kSgd;
   EXPECT_EQ(RunTrainingJob(without).status().code(), StatusCode::kInvalidArgument);
   without = job_;
-  without.training.method = Method::kOrdinary;
+  without.spec.training.method = Method::kOrdinary;
   EXPECT_EQ(RunTrainingJob(without).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Charged(), 0u);
 }
