@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The C interface as earlier programs rely on it: constants, functions, sizes, and the places of fields. The record in
 # tests/abi/lp64.txt must not change; a change that adds something records it. Structs that begin with `size` may grow.
+# Names in the ports to Swift and JavaScript are compared with the headers.
 # tests/program/elf.py compares the functions that the libraries show with this record and with the headers.
 #   tests/abi.sh BUILD_FOLDER             fails if something recorded changed, or something new is not recorded
 #   tests/abi.sh BUILD_FOLDER --update    records what is new; refused if something recorded changed
@@ -26,6 +27,14 @@ if [ "$update" = --update ] && [ "$failures" -eq 0 ]; then
   cp new.txt "$record"
 fi
 grep -v '^#' "$record" | diff - now.txt >out || fail "not recorded (tests/abi.sh BUILD_FOLDER --update): $(cat out)"
+
+# No C compiler reads the ports to Swift and JavaScript: they name only what the headers have.
+mapfile -t swift < <(find "$root/ports/apple" -name '*.swift' ! -name Package.swift)
+python3 "$root/tests/apple/swift.py" now.txt "${swift[@]}" >out 2>&1 || fail "ports/apple: $(cat out)"
+scripts() { python3 "$root/ports/wasm/layout.py" functions "$@" <now.txt >out 2>&1; }
+scripts "$root"/ports/wasm/source/*.js || fail "ports/wasm: $(cat out)"
+sed 's/wisp_run_planned/wisp_run_plan/' "$root/ports/wasm/source/worker.js" >worker.js
+scripts worker.js && fail "a function that JavaScript calls and the headers lack is not seen"
 
 # A change that would break a program is noticed.
 broken() {  # NAME SED

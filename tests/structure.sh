@@ -87,7 +87,7 @@ while read -r hit; do breach "the library names an option of the program: $hit";
   sources runtime ports/c | xargs grep -nE '"[^"]*--[a-z]' | grep -vE '(//|/\*).*--[a-z]')
 while read -r setting; do
   grep -qF "$setting" tools/wisp/option_names.cc || breach "tools/wisp/option_names.cc has no option for $setting"
-done < <(sources runtime | xargs sed 's://.*$::' | grep -oE '`[a-z_]+`' | sort -u)
+done < <(sources runtime | xargs sed 's://.*$::' | grep -oE '`[a-z0-9_]+`' | sort -u)
 # One owner of the budget: no other file computes a sampling probability, a mechanism or a noise multiplier. Samples
 # have sample_cost.cc; cmd_privacy.cc is a calculator, whose user gives the probability; audit_dp_fp.cc restates a paper.
 owns='^(runtime/privacy/.*|runtime/train/(budget|privacy_plan)\.cc|runtime/private_sampling/sample_cost\.cc|runtime/methods/dp_fp/audit_dp_fp\.cc|tools/wisp/cmd_privacy\.cc)$'

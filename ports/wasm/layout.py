@@ -73,6 +73,12 @@ class Named:
         self.names = set(re.findall(r"\bwisp_\w+", text))
         self.prefixes = tuple(re.findall(r"\bWISP_\w+_(?=\")", text))
 
+    def absent(self, lines):
+        """The names that the headers lack; those of callbacks.c begin with wisp_wasm_."""
+        there = set(re.findall(r"\b(?:wisp|WISP)_\w+", "\n".join(lines)))
+        prefixes = [prefix for prefix in self.prefixes if not any(name.startswith(prefix) for name in there)]
+        return sorted(name for name in self.names - there if not name.startswith("wisp_wasm_")) + prefixes
+
 
 def main():
     lines = sys.stdin.read().splitlines()
@@ -82,6 +88,8 @@ def main():
     if what not in (["functions"], ["javascript"]) or not sources:
         sys.exit("usage: layout.py javascript|functions SOURCE... < lines")
     named = Named(sources)
+    if absent := named.absent(lines):
+        sys.exit(f"layout.py: the headers of ports/c have no {', '.join(absent)}")
     if what == ["functions"]:
         print("\n".join(functions(lines, named)))
     else:

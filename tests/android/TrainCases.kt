@@ -89,7 +89,7 @@ private fun cancelCases(t: Cases) {
         same(seen, 7)
         same(begun, false)
     }
-    t.case("false of the callback stops the run, and the next call goes on from its checkpoint") {
+    t.case("false of the callback stops the run, and the next call resumes from its checkpoint") {
         val options = t.options(t.folder(), checkpointed = true)
         refused(WispException.Code.CANCELLED, "") { personaliseBlocking(options) { it.step < 3 } }
         holds(!File(options.output).exists()) { "a model was written" }
@@ -99,7 +99,7 @@ private fun cancelCases(t: Cases) {
             "no model, or a checkpoint that stayed"
         }
     }
-    t.case("cancelling the coroutine stops the run after its step, and it goes on later") {
+    t.case("cancelling the coroutine stops the run after its step, and the next call resumes it") {
         val options = t.options(t.folder(), checkpointed = true)
         runBlocking {
             lateinit var stop: () -> Unit
@@ -147,7 +147,7 @@ private fun ledgerCases(t: Cases) {
 }
 
 private fun deploymentCases(t: Cases) {
-    t.case("the example's app lives runs: planned, cancelled, gone on with, stated, with an anchor") {
+    t.case("the example's app plans, cancels and resumes runs with an anchor, and states what they cost") {
         val folder = t.folder()
         val assets = t.folder()
         File(assets, "cafe.wisp.64").writeBytes(ByteArray(64) + t.model.readBytes())
@@ -156,10 +156,10 @@ private fun deploymentCases(t: Cases) {
         cafe.ordered("anna", "tea-mint", 1_795_000_000)
         same(cafe.list("anna", 5).size, 5)
         runBlocking {
-            val plannedRun = GlobalScope.async(Dispatchers.Default) {
-                cafe.plannedRun { if (it.step == 1L) throw CancellationException("the charger was pulled out") }
+            val run = GlobalScope.async(Dispatchers.Default) {
+                cafe.runPlanned { if (it.step == 1L) throw CancellationException("the charger was pulled out") }
             }
-            thrown<CancellationException> { plannedRun.await() }
+            thrown<CancellationException> { run.await() }
             val first = cafe.runPlanned()
             holds(first.steps > 0 && first.runsLeft < 365) { "${first.steps} steps, ${first.runsLeft} runs left" }
             same(first.served == Served.BASE || first.changed, true)

@@ -54,7 +54,7 @@ bool LookUp(JNIEnv* env) {
   }
   return (java.string = Find(env, "java/lang/String")) != nullptr &&
          (java.out_of_memory = Find(env, "java/lang/OutOfMemoryError")) != nullptr &&
-         (java.progress_continue = Method(env, "dev/wisp/Native$Progress", "goOn", "(JJDD)Z")) != nullptr &&
+         (java.progress_continue = Method(env, "dev/wisp/Native$Progress", "mayContinue", "(JJDD)Z")) != nullptr &&
          (java.anchor_read = Method(env, "dev/wisp/Anchor", "read", "()[B")) != nullptr &&
          (java.anchor_write = Method(env, "dev/wisp/Anchor", "write", "([B)V")) != nullptr &&
          (java.anchor_begin = Method(env, "dev/wisp/Anchor", "getBegin", "()Z")) != nullptr &&

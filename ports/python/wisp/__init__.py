@@ -40,7 +40,7 @@ from ._deployment import (
     run_planned,
 )
 from ._log import Log
-from ._private import SampleOptions, PrivateGenerator, PrivateRecommender
+from ._private import PrivateGenerator, PrivateRecommender, SampleOptions
 from ._program import compress, convert, export, run_program, train, train_classifier
 from ._recommender import OpenOptions, Recommender, Session, describe_device, plan_memory
 from ._results import (
@@ -49,11 +49,11 @@ from ._results import (
     LogCounts,
     ModelInfo,
     ModelMemory,
-    RunReport,
     Plan,
     Provenance,
     Quality,
     Rebased,
+    RunReport,
     Step,
     TextInfo,
     TrainingMemory,
@@ -65,12 +65,12 @@ from ._training import Anchor, personalise, plan_training_memory, privacy_statem
 __version__ = version()
 
 __all__ = [
-    "Anchor", "Budget", "Cancelled", "Closed", "SampleOptions", "Error", "GenerateOptions", "Generated",
-    "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory",
-    "NewItem", "RunReport", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender",
-    "Provenance", "Quality", "Rebased", "Recommender", "Session", "Step", "TextInfo", "TextModel", "TrainingMemory",
-    "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire",
-    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "personalise", "make_plan",
+    "Anchor", "Budget", "Cancelled", "Closed", "Error", "GenerateOptions", "Generated", "InternalError",
+    "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory", "NewItem",
+    "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender", "Provenance", "Quality",
+    "Rebased", "Recommender", "RunReport", "SampleOptions", "Session", "Step", "TextInfo", "TextModel",
+    "TrainingMemory", "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire",
+    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "make_plan", "personalise",
     "plan_memory", "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter",
     "run_planned", "run_program", "train", "train_classifier", "train_texts",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from ._errors import InvalidArgument
 from ._log import Unit
 from ._progress import Progress, run
 from ._recommender import Path
-from ._results import Budget, RunReport, Plan, Quality, Rebased
+from ._results import Budget, Plan, Quality, Rebased, RunReport
 from ._training import Anchor
 
 

@@ -34,7 +34,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 _WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"`([a-z_]+)`(?: ('(?:[^']|'\\'')*'))?"), _argument),
+    (re.compile(r"`([a-z0-9_]+)`(?: ('(?:[^']|'\\'')*'))?"), _argument),
     (
         re.compile(r"(?<![\w./'-])(model|log|output|ledger|checkpoint|adapter|out|from|to)_path(?![\w./':-])"),
         lambda found: _FILES.get(found[1], found[1]),

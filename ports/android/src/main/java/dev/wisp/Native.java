@@ -18,7 +18,7 @@ final class Native {
 
   /** Called after each step, on the thread of the call. False: stop. */
   interface Progress {
-    boolean goOn(long step, long steps, double loss, double epsilon);
+    boolean mayContinue(long step, long steps, double loss, double epsilon);
   }
 
   /** Called on the thread of the call. */
