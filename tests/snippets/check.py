@@ -25,7 +25,7 @@ RUN_ELSEWHERE = {
     ("README.md", "The main job in C"): "tests/program/readme.py",
     ("docs/guide.md", "In C"): "tests/program/readme.py",
     ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
-    ("docs/python.md", "An app that learns for years"): "ports/python/tests/test_guide.py",
+    ("docs/guide.md", "In Python"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",
     ("docs/convert.md", None): "tools/lab/bench/peers/parity.py, which needs PyTorch",
 }
