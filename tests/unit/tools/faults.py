@@ -70,7 +70,7 @@ FAULTS = [
         ("text-that-a-terminal-acts-on", "PrintText", "Printable(text.substr(begin, tab - begin))",
          "text.substr(begin, tab - begin)", "cli_deployment.py"),
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
-         "cli_deployment.py"),
+         "cli_log.py"),
     ]),
     *table("tools/wisp/replaced.cc", [
         ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.py"),

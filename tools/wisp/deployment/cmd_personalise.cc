@@ -77,7 +77,7 @@ void Print(const PlannedRunResult& n, const std::string& out, const Json& j, boo
     PrintText("trained   nothing: the plan has no step left\n");
   }
   if (n.evaluated)
-    PrintText("evaluated    %s than the base: evidence %s, threshold %s\n",
+    PrintText("evaluated %s than the base: evidence %s, threshold %s\n",
               n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : GetName(n.verdict.kind),
               privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
   WarnIfNothingEvaluated(n);

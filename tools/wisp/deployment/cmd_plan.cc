@@ -158,25 +158,26 @@ std::string Percent(double share) {
 void PrintEvaluation(const Planned& p) {
   const DeploymentSettings& s = p.settings;
   if (s.evaluations == 0) {
-    PrintText("evaluation   none: the newest model is served, better or not\n");
+    PrintText("evaluates nothing: the newest model is served, better or not\n");
     return;
   }
   if (s.evaluates_locally != 0) {
     PrintText(
-        "evaluation   local: %s records decide each run, without noise and without a charge. Whoever sees which model\n"
+        "evaluates locally: %s records decide each run, without noise and without a charge. Whoever sees which model\n"
         "          is served, or what it recommends, learns something of them\n",
         Thousands(s.num_evaluation_public()).c_str());
     return;
   }
   PrintText(
-      "evaluation   %u times on %s held-out records, at no cost beside training; wrong at any time in at most %s of "
-      "deployments\n",
+      "evaluates %u times on %s held-out records, at no cost beside training; wrong at any time in at most %s of\n"
+      "          deployments\n",
       s.evaluations, Thousands(s.num_evaluation_public()).c_str(), Percent(s.error).c_str());
   PrintText("          each uses the events of these records %s\n",
             s.trains_until != 0
                 ? "after the day of --trains-until; earlier events train"
-                : "after the previous evaluation, by the log's times. A log without times, or one that does "
-                  "not grow,\n          finds nothing better: divide it by a day (--trains-until)");
+                : "after the previous evaluation, by the log's times. A log\n"
+                  "          without times, or one that does not grow, finds nothing better: divide it by a day "
+                  "(--trains-until)");
   PrintText(
       "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
       (s.evaluations + 1) / 2, s.evaluations);
