@@ -1,4 +1,4 @@
-// The host's memory as a Device uses it.
+// Implements the memory of a Device that is the host itself.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -73,7 +73,7 @@ class AlignedArray {
  public:
   AlignedArray() = default;
   explicit AlignedArray(size_t size, const kernels::Memory& memory = {}) : arena_(GetPlan(size), memory), size_(size) {}
-  // Bytes that an array of `size` allocates; the member without an argument is about this array.
+  // The number of bytes that an array of `size` allocates. The member below returns that of this array.
   static size_t AllocatedBytes(size_t size) { return GetPlan(size).allocated_bytes(); }
   size_t allocated_bytes() const { return AllocatedBytes(size_); }
 

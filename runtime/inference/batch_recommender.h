@@ -43,7 +43,7 @@ class BatchRecommender {
                                             Backend backend = Backend::kSimd,
                                             kernels::CacheType kept = kernels::CacheType::kFloat);
 
-  // For a session on this device.
+  // Plans the memory for a session on this device.
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
                                             const kernels::Device& device);
 

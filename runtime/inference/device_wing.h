@@ -31,7 +31,7 @@ Status CheckDevice(const kernels::Device& device);
 // Waits for all submitted work. kIo: some of it failed, now or earlier.
 Status WaitForDevice(const kernels::Device& device);
 
-// kIo: `what`, which could not be made, needs this many bytes on the device and on the host.
+// Makes a kIo error: `what` could not be made, because it needs this many bytes on the device and on the host.
 Status NoRoomOnDevice(const kernels::Device& device, const char* what, size_t bytes_there, size_t bytes_here);
 
 // While it lives, launches of this thread are submitted together (Memory::gather). The memory must outlive it.

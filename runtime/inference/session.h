@@ -70,8 +70,8 @@ struct InferenceMemory {
   // shares all it can. If it does not, all weights are copied.
   size_t weights = 0;
   size_t on_device = 0;  // the part of all these that is in the device's memory
-  // Added at the first history without a known item (session_cold_start.cc): the popularity of items and, while it is
-  // computed, the states that it comes from. Less if the file has counts as its bias.
+  // Allocated at the first history without a known item (session_cold_start.cc): the popularity of items, and states to
+  // compute it from. A file that has counts as its bias needs no states.
   size_t cold_start = 0;
   size_t total() const { return activations + packed_weights + scores + weights; }
 };

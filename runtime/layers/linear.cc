@@ -58,7 +58,7 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
   const size_t step = packed ? kPackedRows : kernels::PanelRows(panels.bits);
   const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kLoneRowAdds : 1);
-  // If threads share the rows, each comes here without helpers. Otherwise the columns of a few rows are shared.
+  // If threads share the rows, each calls this without helpers. Otherwise helpers share columns, of few rows.
   ForEachRange(context.helpers, (part.n + step - 1) / step, adds, [&](size_t begin, size_t end) {
     const size_t first = begin * step, n = std::min(end * step, part.n) - first;
     const float* bias_of_range = bias == nullptr ? nullptr : bias + first;

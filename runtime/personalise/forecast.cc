@@ -231,7 +231,7 @@ class Measuring {
     return o_.typical_events > 1 ? std::min<size_t>(o_.typical_events, most) : most;
   }
 
-  // The time of a step with so many records, measured for so long, without the first step.
+  // Measures for `seconds` how long a step with this many records takes. The first step is not counted.
   Result<Taken> OfStep(uint32_t records, double seconds) {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);

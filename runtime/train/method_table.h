@@ -14,16 +14,16 @@ namespace wisp {
 
 // The functions through which the training loop asks a method about its gradients.
 struct MethodEntry {
-  // True if the method trains this parameter, which the options otherwise choose. Null: all of them.
+  // True if the method trains this parameter. Asked only for parameters that the options choose. Null: it trains all.
   bool (*trains)(const ParameterSpec& parameter, const TrainingOptions& options) = nullptr;
-  // The most numbers that a step releases. Null: every coordinate that trains.
+  // The most numbers that a step releases. Null: it releases every coordinate that trains.
   uint64_t (*num_released)(const Architecture& architecture, const TrainingOptions& options) = nullptr;
-  // Refuses options. Null: those that every method refuses are all.
+  // Refuses options. Null: the method refuses only what every method refuses.
   Status (*check)(const Architecture& architecture, const TrainingOptions& options) = nullptr;
   std::unique_ptr<GradientMethod> (*make)(const MethodSetup& setup);
   MethodBytes (*plan)(const Graph& graph, const TrainedSet& trained, size_t num_records,
                       const TrainingOptions& options);
-  // Floats of a record's gradient on a device. Null: those of all that trains.
+  // The number of floats of a record's gradient on a device. Null: one for each number that trains.
   size_t (*row_floats)(const Architecture& architecture, const TrainingOptions& options) = nullptr;
 };
 const MethodEntry& GetEntry(const TrainingOptions& options);

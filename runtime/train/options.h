@@ -118,8 +118,8 @@ struct TrainingOptions {
   SparseOptions sparse;     // read when method is kFest, kAdaFest or kAdaFestPlus
   DpFpOptions dp_fp;        // read when method is kDpFp
   TrainedPart trained_part = TrainedPart::kAll;
-  // The number of positions to which the records' maker cut them; 0: only to the model's max_length. On the host,
-  // longer records find no room.
+  // The number of positions to which the caller has cut all records; 0: the model's max_length. On the host, a longer
+  // record would not fit the buffers.
   uint32_t cut_to = 0;
   // Sampled softmax: this many items stand for all non-targets. They are sampled anew each step from all items, without
   // looking at the data. 0: the full softmax.

@@ -35,7 +35,7 @@ class GivenFields {
   std::string Text(std::string_view path) const;
 
   // Sets the fields, and clears what they replace: a target replaces a noise multiplier and the reverse, epochs replace
-  // steps, and a new delta is without the recipe's permission for its own. Fields of texts need spec.text.
+  // steps, and a new delta clears the recipe's permission for a large one. Fields of texts need spec.text.
   // kInvalidArgument names an option that runs of this kind lack, or the option, the value and what is allowed.
   Status Apply(RunSpec& spec, RunKind kind) const;
 

@@ -122,7 +122,7 @@ __device__ inline Share ComputeShare(const Args& a, unsigned part) {
   return {head, static_cast<unsigned>(KeyHead(a, head)), part % parts * kChunks * kWarp};
 }
 
-// Each kernel has only one of each, whatever number of columns its stages keep.
+// A kernel has one Tile and one Numbers, whatever number of columns its stages keep.
 __device__ inline Tile& TheTile() {
   __shared__ Tile tile;
   return tile;

@@ -35,8 +35,8 @@ Status Validate(const ContributionMapOptions& o) {
   return Check("threshold", o.threshold, kMostThresholdDeviations * o.noise_multiplier * o.clipping_norm);
 }
 
-// The probability for noise and threshold as they are drawn and compared: that round(N(0, sigma^2)), which the discrete
-// noise equals up to the accounted slack, reaches a whole number of steps.
+// The probability that noise alone reaches the threshold, both in whole steps of the grid. The discrete noise equals
+// round(N(0, sigma^2)) up to the accounted slack.
 double ContributionMap::FalseRowChance(const ContributionMapOptions& o) {
   return privacy::UpperTail((static_cast<double>(ThresholdInSteps(o)) - 0.5) / static_cast<double>(SigmaInSteps(o)));
 }

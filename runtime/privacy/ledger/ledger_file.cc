@@ -132,7 +132,7 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
   const sqlite3_io_methods& io = *file->pMethods;
   const auto since = std::chrono::steady_clock::now();
   for (;;) {
-    // Does what SQLite does before it plays a journal back: takes the lock alone, and not while somebody is writing it.
+    // Takes the exclusive lock, as SQLite does before it plays a journal back, and not while somebody is writing.
     int reserved = 0;
     const int locked = io.xLock(file, SQLITE_LOCK_SHARED);
     if (locked != SQLITE_OK && (locked & 0xff) != SQLITE_BUSY)

@@ -44,7 +44,7 @@ class LedgerParts {
   // For charges that passed CheckParts: kPrivacyRefused if their noise and that of earlier charges do not go together.
   Status CheckNoise(std::span<const ChargeRequest> charges) const;
 
-  // LedgerBudget's functions, for the budgets in which the charges, or charges of the part, count.
+  // These call LedgerBudget's functions of the same names, on each budget in which the charges or the part count.
   uint64_t PlanFor(const ChargeRequest& charge) const;
   bool Covers(std::span<const ChargeRequest> charges) const;
   bool MayPlan(RecordPart part) const;

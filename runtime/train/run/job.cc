@@ -237,7 +237,7 @@ class JobRun {
 
   Status CheckStartWeights() const {
     const Architecture& a = spec_.architecture;
-    // without what follows all other parameters: an adapter's matrices, or variances
+    // The parameters without those that are last in the list: an adapter's matrices, or the variances.
     Architecture first = WithoutAdapter(a);
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ListParameters(a)),
@@ -443,7 +443,7 @@ class JobRun {
 
   // Evaluates the weights that TakeWeights took.
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    // These weights are on the host, and so are the threads.
+    // The weights and the threads are on the host, so the evaluation runs there.
     const kernels::Device& device = options_.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const std::vector<StoredTensor> tensors =
