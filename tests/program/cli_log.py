@@ -145,8 +145,8 @@ def test_dates_count_in_the_logs_unit():
         0, "ms.csv: times of 1 event look like milliseconds, and are read with 1 to the second.*(local only)")
     r = run("wisp log import ms.db --data ms.csv --times-per-second 1000")
     assert not r.err, "a log of milliseconds warns"
-    run("wisp plan --data ms.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --for '2 days' --steps 1"
-        " --evaluation none --ledger ms.ledger")
+    run("wisp plan --data ms.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --for '2 days'"
+        " --steps 1 --evaluation none --ledger ms.ledger")
     run("wisp personalise --data ms.db --model base.wisp --out ms.wisp --ledger ms.ledger",
         0, "ms.db: times of 3 events look like milliseconds, and are read with 1 to the second.*(local only)")
     write("lines.txt", '{"user": "a"}\n')
