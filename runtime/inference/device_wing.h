@@ -25,6 +25,9 @@ namespace wisp {
 class Session;
 struct InferenceMemory;
 
+// True if this build has runtime/device.
+extern const bool kHasDevice;
+
 // kUnsupported: this build has no code for the memory of this device.
 Status CheckDevice(const kernels::Device& device);
 

@@ -1,6 +1,7 @@
 // The C interface as a state machine: bytes choose calls in any order, with handles that are open or NULL, structs of
 // any size, and arguments out of range. It meets the header's requirements for callers: handles live as long as their
 // users, and lists are as long as stated.
+// Needs PRIVATE_SAMPLING.
 #include <algorithm>
 #include <cmath>
 

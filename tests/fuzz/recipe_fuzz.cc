@@ -1,4 +1,5 @@
 // Recipes of recommenders and of classifiers: strict JSON, a sentence for everything else.
+// Needs TEXTS, with which the reader of JSON comes.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

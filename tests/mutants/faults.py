@@ -16,6 +16,11 @@ class Fault:
     after: str
     tests: tuple  # "program:Suite.Test", as in --gtest_filter, or "name.sh"; each must fail
 
+    @property
+    def of_core(self):
+        """Whether its tests are those of a build without wings: they begin with core/."""
+        return self.tests[0].startswith("core/")
+
 
 def table(file, rows):
     """Makes the faults of one file from rows of (name, function, before, after, test...)."""
@@ -37,4 +42,5 @@ def all_faults():
     twice = {name for name in names if names.count(name) > 1}
     assert not twice, f"two faults of one name: {twice}"
     assert all(f.before != f.after and f.tests for f in found), "a fault that changes nothing, or that nothing kills"
+    assert all(t.startswith("core/") == f.of_core for f in found for t in f.tests), "a fault of two builds"
     return found

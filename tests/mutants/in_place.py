@@ -69,7 +69,7 @@ class InPlace:
         return (output, "") if made.returncode == 0 else (None, made.stderr)
 
     def link(self, test, fault_object, folder):
-        program = test.partition(":")[0]
+        program = test.partition(":")[0].removeprefix("core/")
         words = shlex.split(self.link_command(program))
         at = words.index("-o") + 1
         output = folder / program

@@ -1,17 +1,11 @@
-"""The main task through the C interface, and its refusals."""
+"""Refusals of the C interface."""
 
 import os
 
 import pytest
-from program import BUILD, c_program, exists, plain, run
+from program import c_program, exists, plain, run
 
 pytestmark = pytest.mark.usefixtures("cafe")
-
-
-def test_the_c_example():
-    # The main task through the C interface.
-    r = run(f"{BUILD}/wisp_example base.wisp log.db c.db c.wisp u00003 8", 0, "epsilon so far")
-    assert "after" in r.out and "Privacy statement" in r.out, "the C example printed"
 
 
 def test_the_calls_that_it_refuses_before_anything_is_spent():

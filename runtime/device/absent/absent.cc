@@ -3,6 +3,8 @@
 
 namespace wisp {
 
+const bool kHasDevice = false;
+
 Status CheckDevice(const kernels::Device& device) {
   return Unsupported("this build has no device but the processor (WISP_DEVICE is off), and ", device.ops->name,
                      " has memory of its own");

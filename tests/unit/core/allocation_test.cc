@@ -7,6 +7,7 @@
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/privacy/ledger/ledger_database.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::allocation_test {
@@ -118,6 +119,7 @@ TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
       if (method == Method::kFest || method == Method::kAdaFestPlus) o.sparse.rows = rows;
       o.sparse.map_threshold = 0.1;
       o.num_negatives = negatives;
+      if (!CheckBuilt(a, o).ok()) continue;
       const auto trainer = *Trainer::Create(a, weights, ring.records, o);
       EXPECT_TRUE(trainer->Step().ok());  // charges
       const size_t before = num_allocations;

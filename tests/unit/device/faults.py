@@ -18,4 +18,19 @@ FAULTS = [
         ("a-batch-forgets-what-was-seen", "RowsOnDevice::MarkTaken", "TakeUnoffered(history,", "TakeUnoffered({},",
          "cuda_device_batch_test:*"),
     ]),
+    *table("runtime/device/absent/absent.cc", [
+        ("a-left-out-device-taken", "CheckDevice",
+         'return Unsupported("this build has no device but the processor (WISP_DEVICE is off), and ", '
+         'device.ops->name, " has memory of its own");', "return (void)device, OkStatus();",
+         "core/device_left_out_test:DeviceLeftOut.MemoryOfItsOwn_isRefused"),
+    ]),
+    *table("runtime/inference/session_setup.cc", [
+        ("a-session-on-a-left-out-device", "ChooseDevice", "WISP_RETURN_IF_ERROR(CheckDevice(o.device));", "",
+         "core/device_left_out_test:DeviceLeftOut.MemoryOfItsOwn_isRefused"),
+    ]),
+    *table("runtime/inference/batch_recommender.cc", [
+        ("a-batch-on-a-left-out-device", "BatchRecommender::PlanMemory",
+         "WISP_RETURN_IF_ERROR(CheckDevice(device));", "",
+         "core/device_left_out_test:DeviceLeftOut.MemoryOfItsOwn_isRefused"),
+    ]),
 ]

@@ -323,5 +323,21 @@ TEST(NegativeSampler, DrawsDistinctItemsThatRepeatWithTheStep) {
   for (size_t i = 0; i < 20; ++i) EXPECT_FLOAT_EQ(sampler.negatives().bias_K[i], std::log(2.5f));
 }
 
+// Touched rows get integer noise, which is a rounded Gaussian: an untouched row reaches `t` steps where the Gaussian
+// reaches t - 1/2. With 64 steps of noise the half step shows.
+TEST(ContributionMapTest, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
+  const double steps = 0x1p-30;
+  const ContributionMap map(1000, {.clipping_norm = 1, .threshold = 64 * steps, .noise_multiplier = 64 * steps},
+                            nullptr);
+  ASSERT_EQ(map.sigma_in_steps(), 64u);
+  double all = 0, survive = 0;
+  for (int x = -1000; x <= 1000; ++x) {
+    const double weight = std::exp(-x * x / (2.0 * 64 * 64));
+    all += weight;
+    survive += x >= 64 ? weight : 0;
+  }
+  EXPECT_NEAR(map.expected_false_rows() / 1000 / (survive / all), 1, 1e-4);
+}
+
 }  // namespace
 }  // namespace wisp::sparse_test

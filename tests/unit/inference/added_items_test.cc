@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/private_sampling/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/evaluate_candidate.h"
@@ -120,16 +119,6 @@ TEST_P(AddedItems, ListsOfManyAreThoseOfOne) {
     ASSERT_EQ(GetItems({best.data() + i * kCount, found[i]}),
               GetItems(*base_->Recommend(all[i].old, {.count = kCount})))
         << i;
-  }
-}
-
-TEST_P(AddedItems, AreNotDrawn) {
-  auto recommender = PrivateRecommender::Create(*grown_, {.goal = {.lambda = 1e-3}});
-  ASSERT_TRUE(recommender.ok()) << recommender.status().message();
-  for (int round = 0; round < 20; ++round) {
-    const auto items = recommender->Recommend(MakeHistories().mixed, {.count = kOld + kNew});
-    ASSERT_TRUE(items.ok()) << items.status().message();
-    for (const int32_t item : *items) ASSERT_LT(item, kOld);
   }
 }
 

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <set>
 
-#include "runtime/private_sampling/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
@@ -61,22 +59,6 @@ TEST_F(OfferTest, RetiredItemsAreNeverRecommendedAndStandInHistories) {
   ASSERT_TRUE(batch->Recommend(histories, all, best, found).ok());
   best.resize(found[0]);
   EXPECT_EQ(GetItems(best), Without(before, kRetired));
-}
-
-TEST_F(OfferTest, RetiredItemsAreNeverDrawn) {
-  const auto session = Open(kRetired, {{.description = "fine-tuned", .dataset = "history"}});
-  auto ledger =
-      *privacy::Ledger::Open(folder_ / "l", {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})});
-  auto recommender = PrivateRecommender::Create(*session, {.goal = {.lambda = 1e-3}, .ledger = &ledger});
-  ASSERT_TRUE(recommender.ok()) << recommender.status().message();
-  std::set<int32_t> drawn;
-  for (int i = 0; i < 20; ++i) {
-    const auto items = recommender->Recommend(kHistory, {.count = 40, .seen = SeenItems::kAllow});
-    ASSERT_TRUE(items.ok()) << items.status().message();
-    drawn.insert(items->begin(), items->end());
-  }
-  EXPECT_EQ(drawn.size(), 36u);
-  for (const int32_t item : kRetired) EXPECT_FALSE(drawn.contains(item)) << item;
 }
 
 // Without counts, the list is by the mean of the scores after each item.

@@ -6,12 +6,10 @@
 #include <random>
 
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/text/classifier_session.h"
 #include "runtime/inference/session.h"
 #include "runtime/layers/parts.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
-#include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
 namespace wisp::quantised_test {
@@ -216,27 +214,6 @@ TEST_F(Quantised, ManyHistoriesAtOnceGiveTheBestOfEach) {
       EXPECT_EQ(best[i * kCount + j].score, (*one)[j].score);
     }
   }
-}
-
-TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
-  const Architecture a = test::SmallClassifiers().front();
-  const std::vector<float> weights = test::RandomWeights(a, 80);
-  Write(
-      {.architecture = a, .classifier = ClassifierDescription(), .weights = weights, .storage = WeightStorage::kInt8});
-  const ModelFile blocks = Open();
-  const auto floats = ModelFile::Open(floats_, Verify::kFull, Accept::kAny);
-  ASSERT_TRUE(floats.ok());
-  const std::vector<int32_t> text = test::RandomRecord(a.num_items, a.max_length, 81).inputs;
-  std::vector<float> h(a.width), expected(a.width);
-  for (const auto& [file, to] : {std::pair(&blocks, &h), std::pair(&*floats, &expected)}) {
-    const auto session = ClassifierSession::Create(a, file->tensors(), {.name = "m"});
-    ASSERT_TRUE(session.ok());
-    ASSERT_TRUE((*session)->Represent(text, *to).ok());
-    const auto plan = ClassifierSession::PlanBytes(file->architecture(), 1, file->tensors());
-    ASSERT_TRUE(plan.ok());
-    EXPECT_EQ(plan->total, (*session)->bytes()) << "what is planned is what is held";
-  }
-  EXPECT_LT(Difference(h, expected), 0.06);
 }
 
 TEST_F(Quantised, OtherMatrices_AreRefusedOrStayFloat) {

@@ -10,6 +10,7 @@
 #include "runtime/model/checkpoint.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/memory_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
@@ -150,7 +151,7 @@ TEST_F(AdapterTraining, OrdinaryTrainingMovesTheAdapterAlone) { Train(Options(Me
 
 TEST_F(AdapterTraining, PrivateTrainingNoisesTheAdapterAlone) {
   Train(Options(Method::kPhantom, 2));
-  Train(Options(Method::kRgp, 2));
+  if (kHasRgp) Train(Options(Method::kRgp, 2));
 }
 
 TEST_F(AdapterTraining, ReleasesWhatTheAdapterHas) {
@@ -163,6 +164,7 @@ TEST_F(AdapterTraining, ReleasesWhatTheAdapterHas) {
 TEST_F(AdapterTraining, CostsWhatTheAdapterWeighs) {
   for (Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
     const TrainingOptions o = Options(method, 3);
+    if (!CheckBuilt(adapted_, o).ok()) continue;
     const TrainingMemory all = *PlanTrainingMemory(kSmall, 200, o), adapter = *PlanTrainingMemory(adapted_, 200, o);
     EXPECT_LT(adapter.optimizer_state, all.optimizer_state / 2);
     EXPECT_LT(adapter.gradient_sums, all.gradient_sums);
@@ -201,6 +203,7 @@ TEST_F(AdapterTraining, CheckpointHoldsTheAdapterAlone) {
 }
 
 TEST_F(AdapterTraining, RowsOfTheTableAreNotItsToTrain) {
+  WISP_NEEDS(kHasSparse);
   TrainingOptions o = Options(Method::kAdaFest, 1);
   const Status refused = Trainer::Check(adapted_, start_of_all_, ring_.records, o);
   EXPECT_EQ(refused.code(), StatusCode::kUnsupported);

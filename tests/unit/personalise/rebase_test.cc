@@ -1,10 +1,10 @@
 // A new base: learned changes move over by keys, nothing is worse meanwhile, and a power cut loses nothing.
 #include "runtime/personalise/rebase.h"
 
-#include "runtime/private_sampling/decoding_need.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/lineage.h"
 #include "runtime/train/run/check_start.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/personalise/planned_run_test_util.h"
 
 namespace wisp::rebase_test {
@@ -216,10 +216,9 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
   EXPECT_NE(refused.message().find("it was trained on 'log.db' before, without a guarantee"), std::string::npos)
       << refused.message();
-  const std::vector<std::string> known = {"public ring"};
-  const DecodingNeed need = FindNeed(start, {.public_datasets = known});
-  EXPECT_EQ(need.kind, DecodingNeed::Kind::kCharge) << need.reason;
-  EXPECT_EQ(need.datasets, std::vector<std::string>{"log.db"});
+  EXPECT_TRUE(std::ranges::any_of(start.provenance(), [](const ProvenanceEntry& entry) {
+    return entry.dataset == "log.db" && entry.mechanisms.empty();
+  })) << "private samples are charged for data that was learned without a guarantee";
   // The lineage follows the receipt of the ledger that paid for the old base.
   const auto line = FindLineage(ledger, start, *ModelFile::Open(new_base_));
   ASSERT_TRUE(line.ok()) << line.status().message();
@@ -365,6 +364,7 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
 
 // Re-Attention's variances of an item move with the item.
 TEST_F(RebaseTest, CarriesVariancesOfItemsByTheirKeys) {
+  WISP_NEEDS(kHasReAttention);
   const ModelFile plain = *ModelFile::Open(base_path_);
   std::vector<float> room;
   ModelContents contents = GetContents(plain, room);

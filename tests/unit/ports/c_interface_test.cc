@@ -1,5 +1,4 @@
 // The checks at the C interface: structs of every size, enums out of range, NULLs, empty lists, damaged weights.
-// Needs PRIVATE_SAMPLING.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -90,13 +89,6 @@ TEST_F(CInterface, OptionStructs_AreReadAsFarAsTheyGo) {
         << error_.message;
     EXPECT_EQ(found, cut.IsPossible() ? 2u : 99u);
   });
-  AtEverySize(wisp_private_options{}, [&](Cut<wisp_private_options>& cut) {
-    wisp_private_recommender* recommender = nullptr;
-    EXPECT_EQ(wisp_private_recommender_open(model_, cut.get(), &recommender, &error_),
-              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT)
-        << error_.message;
-    wisp_private_recommender_close(recommender);
-  });
 }
 
 // A newer caller's struct: a zero in an unknown field asks for nothing.
@@ -132,10 +124,6 @@ TEST_F(CInterface, Enums_OutOfRangeAreRefused) {
     EXPECT_EQ(OpenWith(path_, open), WISP_INVALID_ARGUMENT);
     EXPECT_NE(std::string(error_.message).find("no backend " + std::to_string(number)), std::string::npos)
         << error_.message;
-    wisp_private_options samples = WISP_INIT(wisp_private_options);
-    Put(samples.decoding, number);
-    wisp_private_recommender* recommender = nullptr;
-    EXPECT_EQ(wisp_private_recommender_open(model_, &samples, &recommender, &error_), WISP_INVALID_ARGUMENT);
     wisp_statement_format format = WISP_STATEMENT_TEXT;
     Put(format, number);
     size_t needed = 0;
@@ -161,8 +149,6 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
   char text[8];
   int32_t items[2];
   wisp_log* log = nullptr;
-  wisp_private_recommender* samples = nullptr;
-  const wisp_private_options options = WISP_INIT(wisp_private_options);
   const wisp_personalise_options tune = WISP_INIT(wisp_personalise_options);
   wisp_personalise_memory tune_memory = WISP_INIT(wisp_personalise_memory);
   ASSERT_EQ(wisp_log_open((folder_ / "log.db").c_str(), &log, nullptr), WISP_OK);
@@ -183,10 +169,6 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
       wisp_recommend_batch(model_, histories, nullptr, 1, nullptr, nullptr, 2, top_, &found, nullptr),
       wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 2, nullptr, &found, nullptr),
       wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 2, top_, nullptr, nullptr),
-      wisp_private_recommender_open(nullptr, &options, &samples, nullptr),
-      wisp_private_recommender_open(model_, nullptr, &samples, nullptr),
-      wisp_private_recommender_open(model_, &options, nullptr, nullptr),
-      wisp_private_recommend(nullptr, history_, 3, nullptr, items, &count, nullptr),
       wisp_log_open(nullptr, &log, nullptr),
       wisp_log_open("log.db", nullptr, nullptr),
       wisp_log_append(nullptr, "u", "k1", 1, nullptr),
@@ -209,7 +191,6 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
   wisp_log_close(log);
   wisp_log_close(nullptr);
   wisp_model_close(nullptr);
-  wisp_private_recommender_close(nullptr);
   EXPECT_EQ(wisp_model_num_items(nullptr), 0u);
   EXPECT_EQ(wisp_model_find_item(model_, nullptr), -1);
   EXPECT_STREQ(wisp_model_item_key(nullptr, 0), "");
@@ -228,17 +209,7 @@ TEST_F(CInterface, EmptyCandidates_GiveAnEmptyList) {
   size_t found[] = {99, 99};
   ASSERT_EQ(wisp_recommend_batch(model_, histories, lengths, 2, &options, nullptr, 2, top_, found, &error_), WISP_OK);
   EXPECT_EQ(found[0] + found[1], 0u);
-  wisp_private_recommender* samples = nullptr;
-  const wisp_private_options how = WISP_INIT(wisp_private_options);
-  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &samples, &error_), WISP_OK) << error_.message;
-  int32_t items[12];
-  count = 12;
-  ASSERT_EQ(wisp_private_recommend(samples, history_, 3, &options, items, &count, &error_), WISP_OK);
-  EXPECT_EQ(count, 0u);
   options.candidates = nullptr;
-  count = 12;
-  ASSERT_EQ(wisp_private_recommend(samples, history_, 3, &options, items, &count, &error_), WISP_OK);
-  EXPECT_EQ(count, 9u);
   ASSERT_EQ(Recommend(&options, &(count = 12)), WISP_OK);
   EXPECT_EQ(count, 9u);
   options.num_candidates = 1;
@@ -248,7 +219,6 @@ TEST_F(CInterface, EmptyCandidates_GiveAnEmptyList) {
   options.num_candidates = 0;
   const int32_t outside[] = {12};
   EXPECT_EQ(wisp_recommend(model_, outside, 1, &options, top_, &count, &error_), WISP_INVALID_ARGUMENT);
-  wisp_private_recommender_close(samples);
 }
 
 TEST_F(CInterface, ThreadsOfOneHistory_ChangeNoScore) {
@@ -380,11 +350,6 @@ TEST_F(CInterface, NonFiniteScore_IsAnError) {
   without.excluded = damaged;
   without.num_excluded = 1;
   EXPECT_EQ(Recommend(&without, &(count = 12)), WISP_OK) << error_.message;
-  wisp_private_recommender* samples = nullptr;
-  const wisp_private_options how = WISP_INIT(wisp_private_options);
-  EXPECT_EQ(wisp_private_recommender_open(model_, &how, &samples, &error_), WISP_INVALID_DATA)
-      << "nothing is sampled, or paid for, from damaged weights";
-  EXPECT_EQ(samples, nullptr);
 }
 
 // Undamaged but useless: every weight is a number, and no score is.
@@ -402,14 +367,6 @@ TEST_F(CInterface, OverflowingScores_AreAnError) {
   const size_t lengths[] = {3};
   EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 6, top_, &found, &error_),
             WISP_INVALID_DATA);
-  wisp_private_recommender* samples = nullptr;
-  const wisp_private_options how = WISP_INIT(wisp_private_options);
-  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &samples, &error_), WISP_OK) << error_.message;
-  EXPECT_EQ(wisp_private_recommender_is_free(samples), 1);
-  int32_t items[12];
-  EXPECT_EQ(wisp_private_recommend(samples, history_, 3, nullptr, items, &count, &error_), WISP_INVALID_DATA);
-  EXPECT_EQ(count, 12u);
-  wisp_private_recommender_close(samples);
 }
 
 // The damage keeps the file's time, which shows whether the weights were read.

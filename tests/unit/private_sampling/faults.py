@@ -11,7 +11,7 @@ FAULTS = [
          "MaxSampleCost(options_, support.size() - i)", "MaxSampleCost(options_, support.size() - i - 1)",
          "private_sampling_test:PrivateSamplingTest.EachSampleIsChargedWithTheSupportThatIsLeft"),
         ("a-restored-snapshot-repeats-its-samples", "PrivateSampler::Pay", "random_.Freshen();", "",
-         "restored_snapshot_test:RestoredSnapshot.Samples_AreOthers"),
+         "restored_sampler_test:RestoredSampler.Samples_AreOthers"),
         ("sample-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = samples - 1;",
          "block_left_ = samples;",
          "private_sampling_test:PrivateSamplingTest.BlocksCoverSmallerSupportsAndGiveNothingBack"),
@@ -37,7 +37,7 @@ FAULTS = [
          "private_sampling_test:PrivateSamplingTest.OrderedPairsHaveTheLawOfSamplesWithoutReplacement"),
         ("child-samples-what-its-parent-paid-for", "PrivateSampler::Pay",
          'if (origin_.IsForked()) return ForkedError("the ledger of these samples");', "",
-         "c_fork_test:CFork.PrivateRecommenders_RefuseAndClose"),
+         "c_fork_wings_test:CForkWings.PrivateRecommenders_RefuseAndClose"),
         ("excluded-items-sampled", "PrivateSampler::ChooseSupport",
          "for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;", "",
          "private_sampling_test:PrivateSamplingTest.AllOfASupportComesOutOnceAndNothingElse"),
@@ -168,12 +168,12 @@ FAULTS = [
     ]),
     *table("runtime/private_sampling/private_recommender.cc", [
         ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
-         "c_interface_test:CInterface.OverflowingScores_AreAnError"),
+         "c_private_recommender_test:CPrivateRecommender.OverflowingScores_AreAnError"),
         ("retired-item-drawn", "", "session_->file().lists(),\n", "{},\n",
-         "offer_test:OfferTest.RetiredItemsAreNeverDrawn"),
+         "unlisted_items_test:UnlistedItems.RetiredItemsAreNeverSampled"),
     ]),
     *table("runtime/private_sampling/check_paid.cc", [
         ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "",
-         "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
+         "check_paid_test:CheckPaidTest.NamelessLedger_MayBeOfEveryDataSet"),
     ]),
 ]

@@ -1,9 +1,14 @@
-// A classifier's session holds the memory that was planned.
+// A classifier's session: the memory that was planned, and 8-bit files.
 #include "runtime/text/classifier_session.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "runtime/core/stored_tensor.h"
+#include "runtime/model/model_file.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
 namespace wisp::classifier_session_test {
@@ -26,6 +31,40 @@ TEST(ClassifierSession, HoldsWhatIsPlanned) {
     }
   }
   EXPECT_FALSE(ClassifierSession::PlanBytes(test::SmallClassifiers()[0], 1 << 20).ok());
+}
+
+// A file of 8-bit weights, and one of the same values as floats.
+TEST(ClassifierSession, EightBits_RepresentAsTheirFloatsDo) {
+  const Architecture a = test::SmallClassifiers().front();
+  const std::vector<float> weights = test::RandomWeights(a, 80);
+  const test::TemporaryFolder folder;
+  ModelContents contents{
+      .architecture = a, .classifier = ClassifierDescription(), .weights = weights, .storage = WeightStorage::kInt8};
+  ASSERT_TRUE(WriteModel(folder / "blocks.wisp", contents).ok());
+  const auto blocks = ModelFile::Open(folder / "blocks.wisp", Verify::kFull, Accept::kAny);
+  ASSERT_TRUE(blocks.ok()) << blocks.status().message();
+  std::vector<float> room;
+  contents.weights = blocks->AllWeights(room);
+  contents.storage = WeightStorage::kFloat;
+  ASSERT_TRUE(WriteModel(folder / "floats.wisp", contents).ok());
+  const auto floats = ModelFile::Open(folder / "floats.wisp", Verify::kFull, Accept::kAny);
+  ASSERT_TRUE(floats.ok()) << floats.status().message();
+  const std::vector<int32_t> text = test::RandomRecord(a.num_items, a.max_length, 81).inputs;
+  std::vector<float> h(a.width), expected(a.width);
+  for (const auto& [file, to] : {std::pair(&*blocks, &h), std::pair(&*floats, &expected)}) {
+    const auto session = ClassifierSession::Create(a, file->tensors(), {.name = "m"});
+    ASSERT_TRUE(session.ok());
+    ASSERT_TRUE((*session)->Represent(text, *to).ok());
+    const auto plan = ClassifierSession::PlanBytes(file->architecture(), 1, file->tensors());
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->total, (*session)->bytes()) << "what is planned is what is held";
+  }
+  double squares = 0, all = 0;
+  for (size_t i = 0; i < h.size(); ++i) {
+    squares += std::pow(static_cast<double>(h[i]) - expected[i], 2);
+    all += std::pow(static_cast<double>(expected[i]), 2);
+  }
+  EXPECT_LT(std::sqrt(squares / all), 0.06);
 }
 
 }  // namespace

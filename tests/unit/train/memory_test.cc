@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
 
-#include "runtime/core/capacity.h"
 #include "runtime/inference/session.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/memory_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
@@ -141,6 +140,7 @@ TEST(Memory, TrainerHoldsWhatIsPlanned) {
             o.sampling = Sampling::kPoisson;
             o.num_records_public = 1000;
           }
+          if (!CheckBuilt(a, o).ok()) continue;
           size_t before = allocated_bytes;
           const auto planned = PlanTrainingMemory(a, ring.records.size(), o);
           ASSERT_TRUE(planned.ok()) << planned.status().message();
@@ -220,6 +220,7 @@ class MethodsMemory : public ::testing::Test {
 };
 
 TEST_F(MethodsMemory, RgpHoldsWhatIsPlanned) {
+  WISP_NEEDS(kHasRgp);
   std::vector<RgpOptions> all = {{.rank = 1}, {.rank = 4}};
   all.push_back({.rank = 3, .item_tables = RgpTrain::kFrozen});
   all.push_back({.rank = 2, .positions = RgpTrain::kFull, .vectors = RgpTrain::kFrozen});
@@ -244,6 +245,7 @@ TEST_F(MethodsMemory, RgpHoldsWhatIsPlanned) {
 }
 
 TEST_F(MethodsMemory, FestHoldsWhatIsPlanned) {
+  WISP_NEEDS(kHasSparse);
   for (const size_t count : {1, 500, 3000}) {
     const std::vector<int32_t> rows = Rows(count, count == 3000 ? 1 : 6);
     for (const uint32_t negatives : {0, 64, 1500}) {
@@ -258,6 +260,7 @@ TEST_F(MethodsMemory, FestHoldsWhatIsPlanned) {
 }
 
 TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
+  WISP_NEEDS(kHasSparse);
   for (const Method method : {Method::kOrdinary, Method::kPhantom}) {
     for (const uint32_t negatives : {2, 300, 1500}) {
       TrainingOptions o = Options(method, 2);
@@ -270,6 +273,7 @@ TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
 
 // Records of the longest kind, with all inputs and targets different: each names as many rows as a record can.
 TEST_F(MethodsMemory, RecordsThatNameTheMostRows_Fit) {
+  WISP_NEEDS(kHasSparse);
   Architecture a = a_;
   a.max_length = 5;
   test::Ring ring(a.num_items, 1000, 5);
@@ -286,6 +290,7 @@ TEST_F(MethodsMemory, RecordsThatNameTheMostRows_Fit) {
 }
 
 TEST_F(MethodsMemory, ReAttentionsPrintedVariancesAreCounted) {
+  WISP_NEEDS(kHasReAttention);
   Architecture a = a_;
   a.re_attention = ReAttention::kOn;
   const std::vector<float> frequencies(a.num_items, 0.5f);
@@ -301,6 +306,7 @@ TEST_F(MethodsMemory, ReAttentionsPrintedVariancesAreCounted) {
 // DP-AdaFEST selects rows by the batch: the plan has a fixed part, and a bound for the part that grows.
 class AdaptiveMemory : public MethodsMemory {
  protected:
+  void SetUp() override { WISP_NEEDS(kHasSparse); }
   // Returns the trainer after `steps` steps, compared with its plan at each.
   size_t ExpectWithin(const Architecture& a, const TrainingOptions& o, const TrainingMemory& planned,
                       const test::Ring& ring, int steps) {
@@ -392,20 +398,6 @@ TEST_F(AdaptiveMemory, SpaceReservedAhead_IsInTheBound) {
   EXPECT_GT(held, planned.total() + 1020 * a.width * (sizeof(int64_t) + sizeof(float))) << "no room was made ahead";
 }
 
-TEST(Memory, Workspace_StaysWithinItsBound) {
-  std::mt19937 random(1);
-  for (int run = 0; run < 2000; ++run) {
-    const size_t most = 1 + random() % 300, needs_at_most = 1 + random() % most;
-    size_t room = 0;
-    for (int i = 0; i < 50; ++i) {
-      const size_t needed = random() % (needs_at_most + 1);
-      room = GrownCapacity(room, needed, most);
-      ASSERT_GE(room, needed);
-      ASSERT_LE(room, MostCapacity(needs_at_most, most));
-    }
-  }
-}
-
 TEST(Memory, BinomialUpperQuantileIsTheLeastCountThatIsSeldomPassed) {
   EXPECT_EQ(BinomialUpperQuantile(0, 0.5), 0u);
   EXPECT_EQ(BinomialUpperQuantile(7, 1.0), 7u);
@@ -442,6 +434,7 @@ TEST_F(AdaptiveMemory, TheBoundIsOfTheBatch) {
 }
 
 TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
+  WISP_NEEDS(kHasSparse && kHasRgp);
   TrainingOptions o = Options(Method::kFest, 1);
   EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);  // no rows
   o = Options(Method::kRgp, 1);
@@ -460,6 +453,7 @@ TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
 
 // The trainer's sentence, word for word; the batch is named only if the plan depends on it.
 TEST_F(MethodsMemory, WhatIsNotPlannedIsRefusedInTheTrainersWords) {
+  WISP_NEEDS(kHasSparse && kHasRgp);
   const test::Ring ring(a_.num_items, 1000, 5);
   const std::vector<float> weights = test::StartWeights(a_, {});
   const std::vector<int32_t> rows = Rows(100, 3);

@@ -1,8 +1,7 @@
-// If one snapshot of a machine is restored twice, each copy samples other batches, other noise and other items.
+// If one snapshot of a machine is restored twice, each copy samples other batches and other noise.
 // Otherwise anybody could subtract the noise of two releases.
 #include <gtest/gtest.h>
 
-#include "runtime/private_sampling/private_sampling.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/core/unseen_copy.h"
 #include "tests/unit/train/train_test_util.h"
@@ -58,28 +57,6 @@ TEST_F(RestoredSnapshot, Steps_HaveOtherBatches) {
   const std::vector<size_t> copy = test::InAnUnseenCopy(sizes), mine = sizes();
   ASSERT_EQ(copy.size(), mine.size());
   EXPECT_NE(copy, mine) << "by chance once in 10^20";
-}
-
-TEST_F(RestoredSnapshot, Samples_AreOthers) {
-  constexpr uint32_t kSamples = 100;
-  privacy::Ledger ledger = OpenLedger("l");
-  PrivateSamplerOptions o;
-  o.num_items = 5;
-  o.lambda = 0.5;
-  o.ledger = &ledger;
-  o.run = "test";
-  o.samples_per_charge = kSamples;
-  auto sampler = *PrivateSampler::Create(o);
-  const std::vector<float> scores = {0.5f, -1, 2, 0, 1};
-  ASSERT_TRUE(sampler.Sample({.scores = scores, .count = 1}).ok());  // pays for all
-  const auto sample = [&] {
-    std::vector<int32_t> items;
-    for (uint32_t i = 1; i < kSamples; ++i) items.push_back(sampler.Sample({.scores = scores, .count = 1})->front());
-    return items;
-  };
-  const std::vector<int32_t> copy = test::InAnUnseenCopy(sample), mine = sample();
-  ASSERT_EQ(copy.size(), mine.size());
-  EXPECT_NE(copy, mine);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "runtime/train/budget.h"
 #include "runtime/train/sampler.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::sampling_and_noise_test {
@@ -268,9 +269,11 @@ TEST_F(SamplingAndNoise, CombinationsWithoutAProvedCost_AreRefused) {
   EXPECT_NE(refused(o).find("cyclic"), std::string::npos);
   o.privacy.noise_lambda = 1;
   EXPECT_NE(refused(o).find("noise_lambda is 1"), std::string::npos);
-  o = Options(Sampling::kAllocation);
-  o.method = Method::kAdaFest;
-  EXPECT_NE(refused(o).find("allocation"), std::string::npos);
+  if (kHasSparse) {
+    o = Options(Sampling::kAllocation);
+    o.method = Method::kAdaFest;
+    EXPECT_NE(refused(o).find("allocation"), std::string::npos);
+  }
   o = Correlated(0.5);
   o.privacy.noise_schedule = NoiseSchedule::kLearningRate;
   EXPECT_NE(refused(o).find("noise_schedule"), std::string::npos);

@@ -1,5 +1,6 @@
 // Training with DP-FEST, DP-AdaFEST and sampled softmax: which rows move, what is charged, what is refused, and that
 // all of it learns.
+// Needs sparse.
 #include <gtest/gtest.h>
 
 #include <algorithm>

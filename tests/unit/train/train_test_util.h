@@ -11,6 +11,7 @@
 
 #include "runtime/layers/recommender.h"
 #include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/method_table.h"
 #include "runtime/train/run/initialise.h"
 #include "tests/unit/core/temporary_folder.h"
 
@@ -60,6 +61,15 @@ class RingTraining : public ::testing::Test {
   Ring ring_;
   std::vector<float> start_ = StartWeights(kSmall);
 };
+
+// Returns the ways of training whose methods this build has. A way has a method and a num_negatives.
+template <class Way>
+std::vector<Way> Built(std::vector<Way> ways) {
+  std::erase_if(ways, [](const Way& way) {
+    return !CheckBuilt(UniformArchitecture{}, {.method = way.method, .num_negatives = way.num_negatives}).ok();
+  });
+  return ways;
+}
 
 }  // namespace wisp::test
 

@@ -10,6 +10,7 @@
 #include "runtime/layers/packed_weights.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::two_tower_test {
@@ -133,6 +134,7 @@ TEST_F(TwoTowerTest, RowsFollowFromFeaturesAfterEachRun) {
   for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
     Ledger ledger = OpenLedger("l" + std::to_string(static_cast<int>(method)));
     TrainingOptions o = Options(method, 3, &ledger);
+    if (!CheckBuilt(kTowers, o).ok()) continue;
     if (method == Method::kOrdinary) o.ema_decay = 0.9f;
     const auto trainer = Train(o);
     EXPECT_LT(Stale(trainer->weights()), 1e-5);
@@ -163,6 +165,7 @@ TEST_F(TwoTowerTest, FormsOfTheNormAgree) {
 }
 
 TEST_F(TwoTowerTest, MethodsOfRowsAreRefused) {
+  WISP_NEEDS(kHasSparse);
   Ledger ledger = OpenLedger("l");
   TrainingOptions sparse = Options(Method::kAdaFest, 1, &ledger), sampled = Options(Method::kOrdinary, 1, nullptr);
   sampled.num_negatives = 8;

@@ -11,6 +11,7 @@
 #include "runtime/train/method_table.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/release/broken_release.h"
 #include "tests/unit/train/train_test_util.h"
 
@@ -149,6 +150,7 @@ TEST_F(AuditTraining, ReleasesArePaidForBeforeTheyAreMade) {
 }
 
 TEST_F(AuditTraining, SoundRgpIsNotRefuted) {
+  WISP_NEEDS(kHasRgp);
   StepAuditOptions s = Step();
   s.training.method = Method::kRgp;
   s.training.rgp.rank = 2;
@@ -216,6 +218,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
     return GetEntry(half).make({setup.graph, setup.trained, setup.start, half});
   };
   EXPECT_TRUE(Audit(s).refuted);
+  if (!kHasRgp) return;
   s.training.method = Method::kRgp;
   s.training.rgp.rank = 2;
   EXPECT_TRUE(Audit(s).refuted);

@@ -9,105 +9,24 @@
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/popularity.h"
-#include "runtime/methods/sparse/contribution_map.h"
-#include "runtime/methods/sparse/step_rows.h"
 #include "runtime/train/run/job.h"
 #include "runtime/train/trainer.h"
-#include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/layers/parameter_names.h"
+#include "tests/unit/train/release/release_noise.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::release_noise_test {
 namespace {
 
-// Larger than a worker's piece of an update (4,096 coordinates): a table in three pieces, two matrices in two.
-constexpr UniformArchitecture kLarge{.num_items = 700,
-                                     .max_length = 12,
-                                     .width = 16,
-                                     .num_heads = 2,
-                                     .num_blocks = 1,
-                                     .inner_width = 320,
-                                     .embedding_scale = 4.0f};
-constexpr size_t kBlock = 32;
+using test::ExpectStandardNormal;
+using test::ReleaseNoise;
+using test::Way;
 
-// Each 32 neighbours together have the variance 1. The sum of 32 squares lies outside of [4, 110] with a chance of
-// 5e-10 below and 2e-10 above; all of these tests have about 1e4 blocks: alpha 1e-5. With half the noise the sum is 8
-// in the mean, without noise 0.
-void ExpectStandardNormal(const std::vector<double>& z, const std::string& what) {
-  ASSERT_GE(z.size(), kBlock) << what;
-  for (size_t first = 0; first < z.size(); first += kBlock) {
-    const size_t begin = std::min(first, z.size() - kBlock);
-    double squares = 0;
-    for (size_t i = begin; i < begin + kBlock; ++i) squares += z[i] * z[i];
-    ASSERT_TRUE(squares > 4 && squares < 110)
-        << what << ": coordinates from " << begin << " have the squares " << squares;
-  }
-  for (size_t i = 0; i < z.size(); ++i) ASSERT_NE(z[i], 0) << what << ": coordinate " << i;
-  const double n = static_cast<double>(z.size());
-  const double squares = std::inner_product(z.begin(), z.end(), z.begin(), 0.0);
-  EXPECT_NEAR(squares / n, 1, 6 * std::sqrt(2 / n)) << what << ": six standard errors, alpha 2e-9";
-}
-
-struct Way {
-  const char* name;
-  Method method;
-};
-constexpr Way kWays[] = {{"phantom", Method::kPhantom},
-                         {"rgp", Method::kRgp},
-                         {"fest", Method::kFest},
-                         {"adafest", Method::kAdaFest},
-                         {"adafest+", Method::kAdaFestPlus}};
-
-class ReleaseNoise : public test::RingTraining {
- protected:
-  ReleaseNoise() : RingTraining(59) {
-    for (int32_t row = 0; row < 700; row += 2) rows_.push_back(row);
-  }
-
-  TrainingOptions Options(const Way& way) {
-    TrainingOptions o{.method = way.method,
-                      .sampling = Sampling::kPoisson,
-                      .num_steps = 20,
-                      .expected_batch = 30,
-                      .num_records_public = 60,
-                      // 30 / 0.25: in units of the clipping norm.
-                      .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 120.0f},
-                      .seed = 5,
-                      .num_threads = 3,
-                      .privacy = {.noise_multiplier = 2, .clipping_norm = 0.25, .ledger = &ledger_, .run = way.name},
-                      .sparse = {.map_threshold = 1e-3}};  // half of the rows are selected
-    // Carriers are not used, so each coordinate shows its own noise.
-    o.rgp.item_tables = o.rgp.positions = o.rgp.matrices = RgpTrain::kFull;
-    if (way.method == Method::kFest || way.method == Method::kAdaFestPlus) o.sparse.rows = rows_;
-    return o;
-  }
-  // Returns the result of a step with an empty batch on weights that are 0: exactly the noise.
-  std::vector<float> GetNoise(const TrainingOptions& o) {
-    const std::vector<float> zero(FlatSize(ListParameters(kLarge)), 0.0f);
-    auto trainer = Trainer::Create(kLarge, zero, {}, o);
-    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
-    EXPECT_TRUE((*trainer)->Step().ok());
-    return {(*trainer)->weights().begin(), (*trainer)->weights().end()};
-  }
-  // Returns the coordinates that a step moves: all that are trained, and of the table those of selected rows.
-  static std::vector<size_t> Moved(const std::vector<float>& noise) {
-    std::vector<size_t> moved;
-    for (const ParameterSpec& p : ListParameters(kLarge)) {
-      if (!p.trained) continue;
-      for (size_t row = 0; row < p.size(); row += p.offset == 0 ? kLarge.width : p.size()) {
-        const size_t first = p.offset + row, n = p.offset == 0 ? kLarge.width : p.size();
-        const bool in = p.offset != 0 ||
-                        std::any_of(noise.begin() + static_cast<ptrdiff_t>(first),
-                                    noise.begin() + static_cast<ptrdiff_t>(first + n), [](float x) { return x != 0; });
-        for (size_t i = first; in && i < first + n; ++i) moved.push_back(i);
-      }
-    }
-    return moved;
-  }
-
-  privacy::Ledger ledger_ = OpenLedger("l");
-  std::vector<int32_t> rows_;
-};
+const std::vector<Way> kWays = test::Built<Way>({{"phantom", Method::kPhantom},
+                                                 {"rgp", Method::kRgp},
+                                                 {"fest", Method::kFest},
+                                                 {"adafest", Method::kAdaFest},
+                                                 {"adafest+", Method::kAdaFestPlus}});
 
 TEST_F(ReleaseNoise, EveryCoordinateOfEveryMethodHasItsNoise) {
   for (const Way& way : kWays) {
@@ -155,46 +74,6 @@ TEST_F(ReleaseNoise, NoStepRepeatsTheNoiseOfAnother) {
   size_t equal = 0;
   for (size_t i = 0; i < first.size(); ++i) equal += first[i] != 0 && trainer->weights()[i] == 2 * first[i];
   EXPECT_LE(equal, 2u);
-}
-
-// The noise of the map selects rows. With a ratio of 1/2 it is half the gradient's, with which 0.26 of the rows would
-// be selected. 4,200 trials of 0.1: six standard errors, alpha 2e-9.
-TEST_F(ReleaseNoise, TheMapHasItsOwnNoiseNotTheGradients) {
-  TrainingOptions o = Options({"adafest", Method::kAdaFest});
-  o.privacy.noise_multiplier = 1;
-  o.sparse.map_noise_ratio = 0.5;
-  const double of_map = std::sqrt(1.25), of_gradient = 2 * of_map;
-  EXPECT_DOUBLE_EQ(GradientNoise(o), of_gradient);
-  EXPECT_DOUBLE_EQ(MapOptions(o).noise_multiplier, of_map);
-  EXPECT_DOUBLE_EQ(1 / (of_map * of_map) + 1 / (of_gradient * of_gradient), 1) << "together they are what is charged";
-  o.sparse.map_threshold = 1.2815515655 * of_map;
-  double rows = 0, trials = 0;
-  for (int i = 0; i < 6; ++i) {
-    const std::vector<float> noise = GetNoise(o);
-    for (size_t row = 0; row < kLarge.num_items; ++row) {
-      rows +=
-          std::any_of(noise.begin() + static_cast<ptrdiff_t>(row * kLarge.width),
-                      noise.begin() + static_cast<ptrdiff_t>((row + 1) * kLarge.width), [](float x) { return x != 0; });
-      trials += 1;
-    }
-  }
-  EXPECT_NEAR(rows / trials, 0.1, 6 * std::sqrt(0.1 * 0.9 / trials));
-}
-
-// The map's noise deviates from a Gaussian, and that slack is paid for in addition to the gradient's.
-TEST_F(ReleaseNoise, TheMapsSlackIsCharged) {
-  TrainingOptions o = Options({"adafest", Method::kAdaFest});
-  for (double ratio : {0.25, 1.0, 4.0}) {
-    o.sparse.map_noise_ratio = ratio;
-    const NoisePair pair = SplitNoise(2, ratio);
-    TrainingOptions alone = Options({"phantom", Method::kPhantom});
-    const double gradient = StepLossSlack(kLarge, alone, pair.gradient, 3);
-    const ContributionMap map(kLarge.num_items, MapOptions(o), nullptr);
-    const double of_map = privacy::DiscretisationLoss(
-        {.sigma_in_steps = map.sigma_in_steps(), .num_coordinates = kLarge.num_items, .num_steps = 3});
-    EXPECT_GT(of_map, 0);
-    EXPECT_NEAR(StepLossSlack(kLarge, o, 2, 3) / (gradient + of_map), 1, 1e-4) << ratio;
-  }
 }
 
 // Repeatable noise is charged as such: no ledger states an epsilon for it.
@@ -322,70 +201,6 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   size_t equal = 0;  // two numbers at the floor, which share only a common shift, are not equal either
   for (size_t i = 0; i < released[0].size(); ++i) equal += released[0][i] == released[1][i];
   EXPECT_LE(equal, 1u);
-}
-
-// DP-FP: the encoder's step and the releases that the head is made from.
-class DpFpNoise : public test::ClassifierTraining {
- protected:
-  static constexpr UniformArchitecture kWide{.num_items = 700,
-                                             .max_length = 10,
-                                             .width = 16,
-                                             .num_heads = 2,
-                                             .num_blocks = 1,
-                                             .inner_width = 320,
-                                             .attend = Attend::kAll,
-                                             .num_classes = 2};
-  // The weights are 0, and nobody is sampled.
-  std::unique_ptr<Trainer> Step() {
-    const TrainingOptions o{
-        .method = Method::kDpFp,
-        .sampling = Sampling::kPoisson,
-        .num_steps = 3,
-        .expected_batch = 8,
-        .num_records_public = 80,
-        .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 32.0f},
-        .num_threads = 3,
-        .privacy = {.noise_multiplier = 2.5, .clipping_norm = 0.25, .ledger = &ledger_, .run = "test"},
-        .dp_fp = {.mode = DpFpMode::kClipped, .micro_batches = 4, .clipping_norm = 1, .noise_multiplier = 1}};
-    auto trainer = Trainer::Create(kWide, std::vector<float>(FlatSize(ListParameters(kWide)), 0.0f), {}, o);
-    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
-    EXPECT_TRUE((*trainer)->Step().ok());
-    return *std::move(trainer);
-  }
-  privacy::Ledger ledger_ = OpenLedger("l");
-};
-
-TEST_F(DpFpNoise, EveryCoordinateOfTheEncoder_HasIndependentNoise) {
-  const auto a = Step(), b = Step();
-  std::vector<double> z;
-  size_t equal = 0;
-  for (const ParameterSpec& p : a->graph().parameters()) {
-    for (size_t i = p.offset; i < p.offset + p.size(); ++i) {
-      equal += a->weights()[i] == b->weights()[i];
-      if (!p.name.starts_with("head.")) z.push_back(a->weights()[i] / 2.5);
-    }
-  }
-  EXPECT_GT(z.size(), 20000u);
-  ExpectStandardNormal(z, "encoder");
-  EXPECT_LE(equal, 2u) << "the head included: as above";
-}
-
-TEST_F(DpFpNoise, EveryCoordinateOfAHeadReleaseHasItsNoise) {
-  // There are more coordinates than in a piece of an update. The sum itself shows the release.
-  HeadReleases releases(kernels::BestOps(), {.num_classes = 4,
-                                             .width = 1200,
-                                             .micro_batches = 2,
-                                             .clipping_norm = 0.5,
-                                             .noise_multiplier = 3,
-                                             .sampling_probability = 0.1,
-                                             .num_records_public = 100});
-  auto noise = *privacy::RandomStream::Secure();
-  releases.Clear();
-  releases.Release(noise);
-  std::vector<double> z;
-  for (int64_t a : releases.matrices()) z.push_back(static_cast<double>(a) * releases.grid().grid() / (3 * 0.5));
-  ASSERT_EQ(z.size(), 2u * 4 * 1200);
-  ExpectStandardNormal(z, "head");
 }
 
 }  // namespace

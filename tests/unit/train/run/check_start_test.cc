@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "runtime/private_sampling/check_paid.h"
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
@@ -102,24 +101,6 @@ TEST_F(CheckStartTest, ACopyFromBeforeTheLastChargeDidNotPay) {
   EXPECT_FALSE(
       Check(after, *Ledger::Open(Path("copy"), {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})}))
           .ok());
-}
-
-// This concerns sampling. A ledger without a data set's name may belong to any: it must include what the model has
-// spent on private data.
-TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
-  const Ledger unnamed = *Ledger::Open(Path("unnamed"), {.record = privacy::RecordSpec::OfEvents({})});
-  const auto check = [&](const ProvenanceEntry& entry, const Ledger& ledger, std::vector<std::string> is_public = {}) {
-    ModelContents contents = model_.contents();
-    contents.provenance = {entry};
-    EXPECT_TRUE(WriteModel(folder_ / "m.wisp", contents).ok());
-    return CheckPaid(*ModelFile::Open(folder_ / "m.wisp"), "the model", is_public, ledger).code();
-  };
-  for (const Ledger* ledger : std::initializer_list<const Ledger*>{&unnamed, &ledger_}) {
-    EXPECT_EQ(check(Guaranteed(3), *ledger), StatusCode::kPrivacyRefused);
-    EXPECT_EQ(check(Guaranteed(3), *ledger, {"log.db"}), StatusCode::kOk);
-  }
-  EXPECT_EQ(check(Guaranteed(3, "other.db"), unnamed), StatusCode::kPrivacyRefused);
-  EXPECT_EQ(check(Guaranteed(3, "other.db"), ledger_), StatusCode::kOk);
 }
 
 }  // namespace

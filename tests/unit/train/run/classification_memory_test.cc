@@ -1,4 +1,5 @@
 // DP-FP's memory is known before there is a trainer and equals the allocations; a steady step allocates nothing.
+// Needs dp_fp.
 #include "tests/unit/core/counting_allocator.h"
 
 #include <gtest/gtest.h>

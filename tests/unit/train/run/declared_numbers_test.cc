@@ -9,6 +9,7 @@
 #include "runtime/train/run/job.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/layers/classifier_test_util.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::declared_numbers_test {
@@ -54,6 +55,7 @@ class DeclaredNumbers : public ::testing::Test {
 
 TEST_F(DeclaredNumbers, StepsAndProbabilityOfARunAreOfTheDeclaredRecords) {
   for (Method method : {Method::kPhantom, Method::kRgp, Method::kAdaFest}) {
+    if (!CheckBuilt(UniformArchitecture{}, {.method = method}).ok()) continue;
     for (uint32_t declared : {40u, 90u, 400u}) {
       Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(method)));
       const auto result = RunTrainingJob(Job(method, declared, ledger));
@@ -127,6 +129,7 @@ TEST_F(DeclaredNumbers, BatchesAreDrawnWithTheDeclaredProbability) {
 class DeclaredTexts : public test::ClassifierTraining {};
 
 TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
+  WISP_NEEDS(kHasDpFp);
   std::vector<std::vector<int32_t>> tokens;
   std::vector<Record> records;
   for (int32_t i = 0; i < 120; ++i) tokens.push_back({0, 1 + i % 8, 9 + i % 3});

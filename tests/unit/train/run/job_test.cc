@@ -11,6 +11,7 @@
 #include "runtime/train/popularity.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/layers/parameter_names.h"
+#include "tests/unit/needs.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::job_test {
@@ -344,6 +345,7 @@ TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
 }
 
 TEST_F(JobTest, ReAttention_LearnsItsVariancesFromTheNoiseAndResumes) {
+  WISP_NEEDS(kHasReAttention);
   for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
     TrainingJob job = PrivateJob();
     job.spec.architecture.re_attention = ReAttention::kOn;
@@ -380,6 +382,7 @@ std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float
 }
 
 TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
+  WISP_NEEDS(kHasSparse);
   TrainingJob job = PrivateJob();
   job.spec.training.method = Method::kFest;
   job.spec.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3, .histogram_noise = 5};
@@ -400,6 +403,7 @@ TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
 }
 
 TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {
+  WISP_NEEDS(kHasSparse);
   TrainingJob job = PrivateJob();
   job.spec.training.method = Method::kFest;
   job.spec.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
@@ -413,6 +417,7 @@ TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {
 }
 
 TEST_F(JobTest, FestWithoutAMeansToChooseSpendsNothing) {
+  WISP_NEEDS(kHasSparse);
   TrainingJob job = PrivateJob();
   job.spec.training.method = Method::kFest;
   job.spec.rows = {.source = RowSelection::Source::kPublic, .count = 3};
@@ -426,6 +431,7 @@ TEST_F(JobTest, FestWithoutAMeansToChooseSpendsNothing) {
 }
 
 TEST_F(JobTest, AdaFestMeetsItsGoal) {
+  WISP_NEEDS(kHasSparse);
   TrainingJob job = PrivateJob();
   job.spec.training.method = Method::kAdaFest;
   job.spec.training.num_negatives = 8;
