@@ -212,7 +212,7 @@ def check_device(browser):
         { user: 'many', item: `item-${i}-${'x'.repeat(i % 40)}`, time: i }));
       await device.appendEvents(many);
       if ((await device.eraseUser('many')) !== many.length) throw new Error('events were lost while memory grew');
-      // The second call is dropped, the first goes on.
+      // The second call is dropped, the first continues.
       const stop = new AbortController();
       const first = device.evaluate('base.wisp').catch(() => {}), second = device.plan({ ...run, signal: stop.signal });
       stop.abort();

@@ -81,18 +81,18 @@ def test_keys_stand_for_items(cafe):
     assert cafe.recommend(keys, 5, candidates=[second])[0].tolist() == expected[1:2]
     with pytest.raises(wisp.InvalidArgument, match=r"candidates\[0\] is 'nothing'"):
         cafe.recommend(keys, 5, candidates=["nothing"])
-    with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as draws:
-        assert len(draws.recommend(keys, 3)) == 3
+    with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as sampled:
+        assert len(sampled.recommend(keys, 3)) == 3
 
 
 def test_items_of_the_history_come_as_the_model_or_the_call_says(cafe):
     assert cafe.info.allow_seen
-    with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as draws:
+    with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as sampled:
         for allow_seen, comes in ((None, True), (True, True), (False, False)):
             for items in (
                 cafe.recommend([7], 2, candidates=[7, 8], allow_seen=allow_seen)[0],
                 cafe.recommend_batch([[7]], 2, candidates=[7, 8], allow_seen=allow_seen)[0][0],
-                draws.recommend([7], 2, candidates=[7, 8], allow_seen=allow_seen),
+                sampled.recommend([7], 2, candidates=[7, 8], allow_seen=allow_seen),
             ):
                 assert (7 in items) == comes
 

@@ -161,7 +161,7 @@ data class Quality(val ndcgAt10: Double, val hitAt10: Double, val numUsers: Long
 /** What was carried over to a new base. */
 data class RebaseResult(val carried: Boolean, val sharedItems: Int, val lostItems: Int)
 
-/** Nightly training: plan it once, run it run by night, and state what it cost. docs/personalise.md explains it. */
+/** Nightly training: make a plan once, run one run each night, and state what it cost (docs/personalise.md). */
 object Deployment {
     /**
      * Finds the noise and writes the plan into the ledger, or finds the existing plan. Call it at each start. A plan
