@@ -67,6 +67,7 @@ RunSpec MakeRunSpec(const wisp_personalise_options& o) {
   t.executor = MakeExecutor(o.run_tasks, o.run_tasks_data);
   spec.goal = {.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta};
   spec.goal.planned_runs = std::max(1u, o.planned_runs);
+  spec.uncharged_tuning = Text(o.uncharged_tuning);
   return spec;
 }
 
@@ -152,7 +153,6 @@ class Personalisation {
                             .dataset = Dataset(),
                             .other_data = o_.other_data != 0,
                             .run = RunName(),
-                            .tuning = Text(o_.uncharged_tuning),
                             .ledger = LedgerToTrain{.path = o_.ledger_path,
                                                     .anchor = std::move(anchor.kept),
                                                     .begin_anchor = anchor.begins,

@@ -102,7 +102,6 @@ Result<privacy::Ledger> OpenPlannedLedger(const wisp_plan_options& o, const wisp
                                   .dataset = o.dataset,
                                   .other_data = o.other_data != 0,
                                   .run = "plan",
-                                  .tuning = {},
                                   .ledger = wisp::LedgerToTrain{.path = o.ledger_path,
                                                                 .anchor = std::move(anchor.kept),
                                                                 .begin_anchor = anchor.begins,

@@ -237,7 +237,6 @@ class PlannedRun {
                             .dataset = o_.dataset.empty() ? ledger_.dataset() : o_.dataset,
                             .other_data = o_.other_data,
                             .run = std::move(run),
-                            .tuning = Tuning(settings()),
                             .ledger = LedgerToTrain{.path = o_.ledger.path,
                                                     .anchor = o_.ledger.anchor,
                                                     .begin_anchor = false,
@@ -249,6 +248,7 @@ class PlannedRun {
     TrainingJob job;
     job.sequences = &sequences;
     job.spec.hold_out = HoldOut::kNothing;
+    job.spec.uncharged_tuning = Tuning(settings());
     job.spec.architecture = start.architecture;
     job.spec.training = MakeTrainingOptions(settings());
     job.spec.training.num_threads = o_.num_threads;

@@ -21,9 +21,9 @@ REFUSED = """\
 2|--recipe is required|--data train.txt
 2|without --recipe the method must be named|M T
 2|texts fine-tune one: name it, --model|T --method phantom
-2|which is for classifiers|M T --method dp-fp
+2|that one is for labelled texts|M T --method dp-fp
 2|--record is 'word'|M T --method phantom --record word
-2|--trains is 'head', allowed are all and blocks: a decoder's head is its table|M T --method phantom --trains head
+2|--trains is 'head', allowed are all, blocks: that one is for labelled texts|M T --method phantom --trains head
 2|--max-length (in a recipe text.max_length) is 25, allowed are 1 to 24|M T --method phantom --max-length 25
 2|--max-length is 0, allowed is a whole number from 1|M T --method phantom --max-length 0
 2|--tokenizer does not go with --model|M T --method phantom --tokenizer bytes

@@ -10,6 +10,7 @@
 #include "runtime/train/run/job.h"
 #include "tools/lab/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/given_fields.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/temporary_folder.h"
 

@@ -12,6 +12,7 @@
 #include "runtime/train/run/fine_tune.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/device.h"
+#include "tools/wisp/given_fields.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/text_tokens.h"

@@ -48,45 +48,29 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
                      "then the text; in files with a header --label-column and --text-column say which is which");
 }
 
-Status OverrideMethodAndMode(const TrainArguments& a, RunSpec& r) {
+Status Override(const TrainArguments& a, RunSpec& r) {
   TrainingOptions& o = r.training;
-  if (!a.method.empty()) {
-    const auto& words = FindField("training.method", RunKind::kClasses)->words;
-    const auto known =
-        std::find_if(words.begin(), words.end(), [&](const ChoiceWord& w) { return a.method == w.word; });
-    if (known == words.end())
-      return InvalidArgument("--method is '", a.method, "', allowed are dp-fp, phantom, rgp and ordinary");
-    o.method = static_cast<Method>(known->value);
-  }
-  WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, o));
-  // A recipe says by its own method which parameters train; DP-FP says it by its mode.
-  if (o.method == Method::kDpFp && !a.method.empty() && a.trains.empty()) o.trained_part = TrainedPart::kAll;
-  o.sampling = o.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
-  if (a.mode.empty()) return OkStatus();
-  if (o.method != Method::kDpFp) return InvalidArgument("--mode is of dp-fp; the method is ", wisp::GetName(o.method));
-  const auto mode = DpFpModeFromText(a.mode);
-  if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
+  WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
   // If the recipe is one for the private modes and runs in mode paper, its goal is of no use and is dropped. A recipe
   // of mode paper that has a goal is refused.
-  if (*mode == DpFpMode::kPaper && o.dp_fp.mode != *mode) r.goal = {};
-  o.dp_fp.mode = *mode;
-  return OkStatus();
-}
-
-Status Override(const TrainArguments& a, RunSpec& r) {
-  WISP_RETURN_IF_ERROR(OverrideMethodAndMode(a, r));
-  WISP_RETURN_IF_ERROR(CheckOneGoal(a.given));
+  if (a.given.Text("dp_fp.mode") == "paper" && o.dp_fp.mode != DpFpMode::kPaper) r.goal = {};
   const PrivacyGoal of_recipe = r.goal;
   WISP_RETURN_IF_ERROR(a.given.Apply(r, RunKind::kClasses));
+  if (o.method != Method::kDpFp && a.given.Has("dp_fp.mode"))
+    return InvalidArgument("--mode is of dp-fp; the method is ", wisp::GetName(o.method));
+  WISP_RETURN_IF_ERROR(OverrideTrains(a.given.Text("training.trains"), o));
+  // A recipe says by its own method which parameters train; DP-FP says it by its mode.
+  if (o.method == Method::kDpFp && a.given.Has("training.method")) o.trained_part = TrainedPart::kAll;
+  o.sampling = o.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
   // Mode paper calibrates nothing: the noise is that of a representation.
-  if (a.given.Has("privacy.noise_multiplier") && r.training.dp_fp.mode == DpFpMode::kPaper) {
-    r.training.dp_fp.noise_multiplier = *r.goal.noise_multiplier;
+  if (a.given.Has("privacy.noise_multiplier") && o.dp_fp.mode == DpFpMode::kPaper) {
+    o.dp_fp.noise_multiplier = *r.goal.noise_multiplier;
     r.goal.epsilon = of_recipe.epsilon, r.goal.noise_multiplier = of_recipe.noise_multiplier;
   }
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
-  r.training.num_threads = a.threads;
-  r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
+  o.num_threads = a.threads;
+  o.privacy.reproducible_seed = a.reproducible_noise_seed;
   return OkStatus();
 }
 
@@ -124,32 +108,16 @@ class TrainLabelledCommand {
     WISP_RETURN_IF_ERROR(CheckMaxLength());
     WISP_RETURN_IF_ERROR(CheckAdapter());
     WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
-    WISP_RETURN_IF_ERROR(Begin());
+    const auto record = privacy::RecordSpec::OfTexts(recipe_.unit, privacy::RecordSpec::kLabelledText);
+    WISP_ASSIGN_OR_RETURN(fine_tune_, BeginRun(a_, recipe_, base(), Dataset(), Name(), record));
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(AddHead());
-    WISP_ASSIGN_OR_RETURN(recipe_.goal.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
-    recipe_.goal.planned_runs = a_.planned_runs.value_or(1);
-    TrainingJob job{.spec = recipe_, .records = records_};
-    job.checkpoint_path = a_.checkpoint;
-    job.checkpoint_every = a_.checkpoint_every.value_or(0);
-    WarnIfAllWarmup(job);
-    Progress progress("train");
-    const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
-    SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
-                                    is_private() ? recipe_.training.privacy.steps_per_charge : 50)));
-    job.progress = [&](const JobProgress& p) {
-      progress.Update(p.step, p.num_steps, LossInWords(p) + saves.Suffix(p.saved, p.save_failure));
-      return interrupted == 0;
-    };
-    job.cancelled = [&] { return interrupted != 0; };
-    const Result<JobResult> result = fine_tune_->Run(
-        std::move(job), {.path = a_.out,
-                         .contents = Contents(),
-                         .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
-    if (is_private()) WarnIfRaised(ledger(), limit_before_);
+    const Result<JobResult> result =
+        RunShown("train", a_, *fine_tune_, {.spec = recipe_, .records = records_},
+                 {.path = a_.out,
+                  .contents = Contents(),
+                  .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
     if (!result.ok()) return result.status();
-    WarnIfAboveTarget(*result, recipe_.goal);
-    if (is_private()) ReportIfUnlimited(ledger(), recipe_.goal.delta);
     if (result->class_of_all_means) WarnOfOneClass(*result->class_of_all_means);
     Print(*result);
     return OkStatus();
@@ -340,25 +308,6 @@ class TrainLabelledCommand {
     return Validate(recipe_.architecture);
   }
 
-  Status Begin() {
-    FineTuneStart start{.base = base(),
-                        .base_path = a_.model,
-                        .adapter_path = a_.adapter,
-                        .dataset = Dataset(),
-                        .other_data = a_.other_data,
-                        .run = Name() + " " + Timestamp(),
-                        .tuning = recipe_.uncharged_tuning};
-    if (is_private()) {
-      WarnIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
-      const auto record = privacy::RecordSpec::OfTexts(recipe_.unit, privacy::RecordSpec::kLabelledText);
-      WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(a_.ledger, a_.anchor, record, recipe_.unit_chosen));
-    }
-    WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
-    if (!is_private()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(limit_before_, ledger().Limit());
-    return OkStatus();
-  }
-
   // Returns the contents of the model file without the results of training.
   ModelContents Contents() const {
     ModelContents contents = base() != nullptr
@@ -455,7 +404,6 @@ class TrainLabelledCommand {
   std::string dataset_;
   std::optional<ModelFile> base_;
   std::optional<FineTune> fine_tune_;
-  std::optional<privacy::EpsilonDelta> limit_before_;
   data::Vocabulary vocabulary_;
   data::LabelledSequences sequences_;
   std::vector<Record> records_;

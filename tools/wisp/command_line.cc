@@ -106,9 +106,7 @@ class CommandLine final : public ProgramCommands {
     add("privacy.noise_multiplier");
     add("privacy.delta", "; without a recipe 1 / (2 --num-records-public), 0.001 at most");
     add("training.num_records_public");
-    c->add_option("--method", train_.method,
-                  "ordinary, phantom, rgp, fest, adafest or adafest+; in place of the recipe's; for labelled texts "
-                  "ordinary, phantom, rgp or dp-fp");
+    add("training.method", "; for labelled texts dp-fp, phantom, rgp, ordinary");
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the noise variance in the weights");
     add("training.epochs");
     add("training.expected_batch", ". At most --num-records-public");

@@ -51,17 +51,15 @@ struct DeviceArguments {
 struct TrainArguments {
   GivenFields given;  // in place of the recipe's
   std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
-  std::string texts, tokenizer;            // for a decoder that learns texts
-  std::string labelled, mode, vocabulary;  // for a classifier
-  std::string trains;                      // for a decoder or a classifier
-  std::optional<uint32_t> lora;            // for a decoder or a classifier
+  std::string texts, tokenizer;      // for a decoder that learns texts
+  std::string labelled, vocabulary;  // for a classifier
+  std::optional<uint32_t> lora;      // for a decoder or a classifier
   AnchorArguments anchor;
   DeviceArguments device;
   DataArguments data;
   std::optional<double> budget;
   std::optional<uint64_t> reproducible_noise_seed, checkpoint_every;
   std::optional<uint32_t> planned_runs;
-  std::string method;
   std::vector<std::string> public_datasets;
   bool re_attention = false, other_data = false;
   uint32_t threads = 0;

@@ -24,6 +24,12 @@ std::optional<Number> ParseNumber(const std::string& text) {
   return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
 }
 
+const ChoiceWord* FindWord(const Field& field, const std::string& text) {
+  const auto word =
+      std::find_if(field.words.begin(), field.words.end(), [&](const ChoiceWord& w) { return text == w.word; });
+  return word == field.words.end() ? nullptr : &*word;
+}
+
 // Sets one field. False if the value is not allowed.
 bool Set(const Field& field, const std::string& text, RunSpec& spec) {
   const FieldSlot slot = field.slot(spec);
@@ -39,9 +45,8 @@ bool Set(const Field& field, const std::string& text, RunSpec& spec) {
     if (!number || !in_range(*number)) return false;
     slot.SetNumber(*number);
   } else if (slot.type == FieldType::kChoice) {
-    const auto word =
-        std::find_if(field.words.begin(), field.words.end(), [&](const ChoiceWord& w) { return text == w.word; });
-    if (word == field.words.end()) return false;
+    const ChoiceWord* const word = FindWord(field, text);
+    if (word == nullptr) return false;
     slot.SetChoice(word->value);
   } else {
     slot.SetText(text);
@@ -93,13 +98,33 @@ Status GivenFields::Apply(RunSpec& spec, RunKind kind) const {
       return InvalidArgument("--", given->option,
                              kind == RunKind::kClasses ? " is not for labelled texts, which --labelled gives"
                                                        : " is for labelled texts: give them with --labelled");
-    if (!Set(*field, text, spec))
+    if (Set(*field, text, spec)) continue;
+    if (GetType(*field) != FieldType::kChoice)
       return InvalidArgument("--", field->option, " is ", text, ", allowed is ", Allowed(*field));
+    const Field* const labelled = FindField(given->path, RunKind::kClasses);
+    return InvalidArgument("--", field->option, " is '", text, "', allowed are ", Allowed(*field),
+                           labelled != nullptr && FindWord(*labelled, text) != nullptr
+                               ? ": that one is for labelled texts, which --labelled gives"
+                               : "");
+  }
+  // A recipe for ordinary training has options that private training does not allow.
+  if (Has("training.method") && kind != RunKind::kClasses && spec.training.method != Method::kOrdinary) {
+    spec.training.sampling = Sampling::kPoisson;
+    spec.training.loss = LossWeighting::kRecordMean;
   }
   if (Has("training.epochs")) spec.training.num_steps = 0;
   if (Has("privacy.delta")) spec.goal.allow_delta_of_one_record = false;
   if (Has("privacy.epsilon")) spec.goal.noise_multiplier.reset();
   if (Has("privacy.noise_multiplier")) spec.goal.epsilon.reset();
+  return OkStatus();
+}
+
+Status OverrideMethod(const std::string& method, TrainingOptions& options) {
+  RunSpec spec{.training = options};
+  GivenFields given;
+  given.Give(*FindField("training.method", RunKind::kEvents), method);
+  WISP_RETURN_IF_ERROR(given.Apply(spec, RunKind::kEvents));
+  options = std::move(spec.training);
   return OkStatus();
 }
 

@@ -21,6 +21,7 @@ class Option;
 namespace wisp {
 struct Field;
 struct RunSpec;
+struct TrainingOptions;
 enum class RunKind : uint8_t;
 }  // namespace wisp
 
@@ -35,13 +36,17 @@ class GivenFields {
   std::string Text(std::string_view path) const;
 
   // Sets the fields, and clears what they replace: a target replaces a noise multiplier and the reverse, epochs replace
-  // steps, and a new delta clears the recipe's permission for a large one. Fields of texts need spec.text.
+  // steps, a private method replaces sampling and loss that only ordinary training has, and a new delta clears the
+  // recipe's permission for a large one. Fields of texts need spec.text.
   // kInvalidArgument names an option that runs of this kind lack, or the option, the value and what is allowed.
   Status Apply(RunSpec& spec, RunKind kind) const;
 
  private:
   std::vector<std::pair<const Field*, std::string>> values_;
 };
+
+// Applies a --method of events or texts alone; an empty one changes nothing.
+Status OverrideMethod(const std::string& method, TrainingOptions& options);
 
 // Refuses a target beside a noise multiplier.
 Status CheckOneGoal(const GivenFields& given);

@@ -10,7 +10,7 @@ void AddTrainLabelled(CLI::App* c, TrainArguments& a) {
                 "CSV with a header (--format)");
   AddField(c, a.given, "data.text_column", RunKind::kClasses);
   AddField(c, a.given, "data.label_column", RunKind::kClasses);
-  c->add_option("--mode", a.mode, "Mode of dp-fp: aggregate, clipped or paper, in place of the recipe's");
+  AddField(c, a.given, "dp_fp.mode", RunKind::kClasses);
   c->add_option("--vocabulary", a.vocabulary, "File of tokens that anybody may know, one on each line");
 }
 

@@ -51,9 +51,7 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   AddField(c, a.given, "text.max_length", RunKind::kTexts);
   c->add_option("--tokenizer", a.tokenizer,
                 "For fresh weights: a tokenizer.json, a folder with one, or bytes (every byte is a token); public");
-  c->add_option("--trains", a.trains,
-                "Part that trains. For a decoder: all, or blocks (all but the tables of tokens and positions); for a\n"
-                "classifier also head");
+  AddField(c, a.given, "training.trains", RunKind::kTexts, "; for a classifier also head");
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank with --model, in a file of its own; in place of the recipe's rank")
       ->check(Within(1, 8192));

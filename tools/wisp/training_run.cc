@@ -19,7 +19,6 @@ namespace {
 // Applies options that only texts have. CheckOptions has checked them.
 void OverrideText(const TrainArguments& a, RunSpec& r) {
   if (const auto unit = data::ParseTextUnit("--record", r.text->record); unit.ok()) r.text->unit = *unit;
-  if (!a.trains.empty()) r.training.trained_part = a.trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kAll;
   if (!r.unit_chosen) r.unit = privacy::PrivacyUnit::kInteraction;
   const uint32_t records = r.training.num_records_public;
   // This delta is within the bounds of CheckPrivacyGoal.
@@ -34,7 +33,7 @@ Status Override(const TrainArguments& a, RunSpec& r) {
   if (r.text) OverrideText(a, r);
   r.training.num_threads = a.threads;
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
-  return OverrideMethod(a.method, r.training);
+  return OkStatus();
 }
 
 // A missing key has its default: all blocks equal, or the default of a switch.
@@ -60,26 +59,7 @@ void WarnIfOtherArchitecture(const RunSpec& recipe, const Architecture& base) {
                  others.c_str());
 }
 
-constexpr const char* kAllowedMethods = "ordinary, phantom, rgp, fest, adafest and adafest+";
-
 }  // namespace
-
-Status OverrideMethod(const std::string& method, TrainingOptions& o) {
-  if (method.empty()) return OkStatus();
-  for (const auto& [name, value] : kMethodNames) {
-    if (method != name) continue;
-    o.method = value;
-    if (o.method != Method::kOrdinary) {
-      // Adapts a recipe for ordinary training to private training: options that only the former allows are replaced.
-      o.sampling = Sampling::kPoisson;
-      o.loss = LossWeighting::kRecordMean;
-    }
-    return OkStatus();
-  }
-  if (method == "dp-fp")
-    return InvalidArgument("--method is 'dp-fp', which is for classifiers (--labelled); allowed are ", kAllowedMethods);
-  return InvalidArgument("--method is '", method, "', allowed are ", kAllowedMethods);
-}
 
 Result<RunSpec> ReadGivenRecipe(const TrainArguments& a) {
   if (!a.recipe.empty()) {
@@ -91,7 +71,9 @@ Result<RunSpec> ReadGivenRecipe(const TrainArguments& a) {
   if (a.model.empty())
     return InvalidArgument(
         "without --recipe, which says what the model is to be, texts fine-tune one: name it, --model");
-  if (a.method.empty()) return InvalidArgument("without --recipe the method must be named: --method ", kAllowedMethods);
+  if (!a.given.Has("training.method"))
+    return InvalidArgument("without --recipe the method must be named: --method ",
+                           Allowed(*FindField("training.method", RunKind::kTexts)));
   return DefaultsFor(RunKind::kTexts);
 }
 
@@ -104,14 +86,12 @@ Status CheckTextOptions(const TrainArguments& a, const RunSpec& recipe, const Ru
       return InvalidArgument("--texts and --data are both given, and either is the file of texts: choose one");
     if (a.texts.empty() && a.data.path.empty()) return InvalidArgument("--texts is required");
     if (!a.item_names.empty()) return InvalidArgument("--item-names is of items; texts have tokens");
-    if (a.given.Has("text.record")) WISP_RETURN_IF_ERROR(data::ParseTextUnit("--record", given.text->record).status());
-    if (a.trains.empty() || a.trains == "all" || a.trains == "blocks") return OkStatus();
-    return InvalidArgument("--trains is '", a.trains, "', allowed are all and blocks",
-                           (a.trains == "head" ? ": a decoder's head is its table of tokens" : ""));
+    return a.given.Has("text.record") ? data::ParseTextUnit("--record", given.text->record).status() : OkStatus();
   }
   for (const auto& [option, given] :
        {std::pair{"--record", a.given.Has("text.record")}, std::pair{"--tokenizer", !a.tokenizer.empty()},
-        std::pair{"--trains", !a.trains.empty()}, std::pair{"--max-length", a.given.Has("text.max_length")}}) {
+        std::pair{"--trains", a.given.Has("training.trains")},
+        std::pair{"--max-length", a.given.Has("text.max_length")}}) {
     if (given) return InvalidArgument(option, " is of texts: give them with --texts, or name a recipe of texts");
   }
   return a.data.path.empty() ? InvalidArgument("--data is required") : OkStatus();
@@ -141,12 +121,8 @@ const char* FindPrivateOption(const TrainArguments& a) {
 Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   RunSpec given = recipe;
   if (!given.text) given.text.emplace();  // of events, options of texts are refused below
-  for (const auto& [option, is_given] :
-       {std::pair{"--mode", !a.mode.empty()}, std::pair{"--vocabulary", !a.vocabulary.empty()}}) {
-    if (is_given) return InvalidArgument(option, " is for labelled texts: give them with --labelled");
-  }
+  if (!a.vocabulary.empty()) return InvalidArgument("--vocabulary is for labelled texts: give them with --labelled");
   WISP_RETURN_IF_ERROR(a.given.Apply(given, RunKind::kTexts));
-  WISP_RETURN_IF_ERROR(OverrideMethod(a.method, given.training));
   const Method method = given.training.method;
   WISP_RETURN_IF_ERROR(CheckTextOptions(a, recipe, given));
   WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
@@ -165,13 +141,36 @@ Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
                          ", which selects none: choose --method fest or adafest+, or leave it out");
 }
 
-Result<JobResult> TrainingRun::Run() {
-  WISP_RETURN_IF_ERROR(Read());
-  WISP_ASSIGN_OR_RETURN(TrainingJob job, MakeJob());
-  Progress progress(title_);
+Result<FineTune> BeginRun(const TrainArguments& a, const RunSpec& recipe, const ModelFile* base,
+                          const std::string& dataset, const std::string& name, const privacy::RecordSpec& record) {
+  FineTuneStart start{.base = base,
+                      .base_path = a.model,
+                      .adapter_path = a.adapter,
+                      .dataset = dataset,
+                      .other_data = a.other_data,
+                      .run = name + " " + Timestamp()};
+  if (IsPrivate(recipe.training)) {
+    WarnIfOneRecord(recipe.training.num_records_public, recipe.unit);
+    WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(a.ledger, a.anchor, record, recipe.unit_chosen));
+  }
+  return FineTune::Begin(std::move(start));
+}
+
+Result<JobResult> RunShown(const std::string& title, const TrainArguments& a, FineTune& run, TrainingJob job,
+                           FineTuneOutput output) {
+  std::optional<privacy::EpsilonDelta> limit_before;
+  if (run.ledger() != nullptr) {
+    WISP_ASSIGN_OR_RETURN(limit_before, run.ledger()->Limit());
+    WISP_ASSIGN_OR_RETURN(job.spec.goal.new_limit, NewLimit(a.budget, job.spec.goal.delta));
+    job.spec.goal.planned_runs = a.planned_runs.value_or(1);
+  }
+  job.checkpoint_path = a.checkpoint;
+  job.checkpoint_every = a.checkpoint_every.value_or(0);
+  WarnIfAllWarmup(job);
+  Progress progress(title);
   const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
-  const uint64_t charged = is_private() ? recipe_.training.privacy.steps_per_charge : 50;
-  SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(charged)));
+  const uint64_t charged = run.ledger() != nullptr ? job.spec.training.privacy.steps_per_charge : 50;
+  SavesShown saves("every " + std::to_string(a.checkpoint_every.value_or(charged)));
   std::optional<double> epsilon;
   job.progress = [&](const JobProgress& p) {
     if (p.epsilon) epsilon = p.epsilon;
@@ -182,16 +181,29 @@ Result<JobResult> TrainingRun::Run() {
     return interrupted == 0;
   };
   job.cancelled = [&] { return interrupted != 0; };
-  Result<JobResult> result = fine_tune_->Run(std::move(job), {.path = a_.out,
-                                                              .contents = Contents(),
-                                                              .allow_seen = recipe_.allow_seen,
-                                                              .description = Description(),
-                                                              .written = written});
-  if (is_private()) WarnIfRaised(ledger(), limit_before_);
+  const PrivacyGoal goal = job.spec.goal;
+  Result<JobResult> result = run.Run(std::move(job), std::move(output));
+  if (run.ledger() != nullptr) WarnIfRaised(*run.ledger(), limit_before);
   if (!result.ok()) return result;
-  WarnIfAboveTarget(*result, recipe_.goal);
-  if (is_private()) ReportIfUnlimited(ledger(), recipe_.goal.delta);
-  WISP_RETURN_IF_ERROR(Measure(*result));
+  WarnIfAboveTarget(*result, goal);
+  if (run.ledger() != nullptr) ReportIfUnlimited(*run.ledger(), goal.delta);
+  return result;
+}
+
+Result<JobResult> TrainingRun::Run() {
+  WISP_RETURN_IF_ERROR(Read());
+  WISP_RETURN_IF_ERROR(ChooseRows());
+  TrainingJob job{.spec = recipe_};
+  if (is_text()) {
+    job.records = texts_.records;
+  } else {
+    job.sequences = &data_.sequences;
+  }
+  WISP_ASSIGN_OR_RETURN(
+      JobResult result,
+      RunShown(title_, a_, *fine_tune_, std::move(job),
+               {.path = a_.out, .contents = Contents(), .description = Description(), .written = written}));
+  WISP_RETURN_IF_ERROR(Measure(result));
   return result;
 }
 
@@ -362,19 +374,7 @@ std::string TrainingRun::Description() const {
 
 Status TrainingRun::Begin() {
   WISP_ASSIGN_OR_RETURN(record_, MakeRecordSpec(recipe_, a_.data));
-  FineTuneStart start{.base = base(),
-                      .base_path = a_.model,
-                      .adapter_path = a_.adapter,
-                      .dataset = Dataset(),
-                      .other_data = a_.other_data,
-                      .run = Name() + " " + Timestamp(),
-                      .tuning = recipe_.uncharged_tuning};
-  if (is_private()) {
-    WISP_ASSIGN_OR_RETURN(start.ledger, OpenRunLedger(a_.ledger, a_.anchor, *record_, recipe_.unit_chosen));
-  }
-  WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
-  if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(limit_before_, ledger().Limit());
+  WISP_ASSIGN_OR_RETURN(fine_tune_, BeginRun(a_, recipe_, base(), Dataset(), Name(), *record_));
   return OkStatus();
 }
 
@@ -388,10 +388,14 @@ ModelContents TrainingRun::Contents() const {
           .created_by = "wisp " + Version()};
 }
 
-// Chooses rows by public scores of the items: the output bias of a model whose popularity was public, or was released
-// and charged before.
+// Settles what the charged histogram is for, or chooses rows by public scores of the items: the output bias of a model
+// whose popularity was public, or was released and charged before.
 Status TrainingRun::ChooseRows() {
-  if (!SelectsRows() || recipe_.rows.source == RowSelection::Source::kPrivate) return OkStatus();
+  const bool by_score = recipe_.rows.source == RowSelection::Source::kPublic;
+  // The bias of an existing model is kept.
+  const bool sets_bias = !base_ && recipe_.architecture.head.output_bias == OutputBias::kFixed;
+  if (!sets_bias && !NeedsFrequencies(recipe_) && (!SelectsRows() || by_score)) recipe_.goal.histogram_noise = 0;
+  if (!SelectsRows() || !by_score) return OkStatus();
   if (!base_ || (base_->output_bias_origin() != OutputBiasOrigin::kPublicCounts &&
                  base_->output_bias_origin() != OutputBiasOrigin::kPrivateCounts)) {
     return PrivacyRefused(
@@ -404,34 +408,6 @@ Status TrainingRun::ChooseRows() {
     if (parameters[i].role == ParameterRole::kOutputBias)
       recipe_.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
   }
-  return OkStatus();
-}
-
-Result<TrainingJob> TrainingRun::MakeJob() {
-  if (is_private()) WISP_RETURN_IF_ERROR(SetTerms());
-  TrainingJob job{.spec = recipe_};
-  if (is_text()) {
-    job.records = texts_.records;
-  } else {
-    job.sequences = &data_.sequences;
-  }
-  job.checkpoint_path = a_.checkpoint;
-  job.checkpoint_every = a_.checkpoint_every.value_or(0);
-  WarnIfAllWarmup(job);
-  return job;
-}
-
-// Sets what a private run pays for.
-Status TrainingRun::SetTerms() {
-  PrivacyGoal& goal = recipe_.goal;
-  goal.planned_runs = a_.planned_runs.value_or(1);
-  WarnIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
-  WISP_ASSIGN_OR_RETURN(goal.new_limit, NewLimit(a_.budget, goal.delta));
-  WISP_RETURN_IF_ERROR(ChooseRows());
-  // The bias of an existing model is kept.
-  const bool sets_bias = !base_ && recipe_.architecture.head.output_bias == OutputBias::kFixed;
-  const bool selects_rows = SelectsRows() && recipe_.rows.source == RowSelection::Source::kPrivate;
-  if (!sets_bias && !NeedsFrequencies(recipe_) && !selects_rows) goal.histogram_noise = 0;
   return OkStatus();
 }
 

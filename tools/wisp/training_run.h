@@ -34,6 +34,15 @@ const char* FindPrivateOption(const TrainArguments& arguments);
 // Refuses options that do not concern the method or contradict each other, rather than ignoring them.
 Status CheckOptions(const TrainArguments& arguments, const RunSpec& recipe);
 
+// Begins a run that learns `record`s. `base` may be null; `name` describes it in the ledger.
+Result<FineTune> BeginRun(const TrainArguments& arguments, const RunSpec& recipe, const ModelFile* base,
+                          const std::string& dataset, const std::string& name, const privacy::RecordSpec& record);
+
+// Trains with progress on standard error, and says there what the ledger's owner should know. Ctrl-C cancels.
+// `arguments` name the output, the checkpoint and the budget of `job`.
+Result<JobResult> RunShown(const std::string& title, const TrainArguments& arguments, FineTune& run, TrainingJob job,
+                           FineTuneOutput output);
+
 class TrainingRun {
  public:
   // `title` stands before the progress. `arguments` must outlive this object.
@@ -82,8 +91,6 @@ class TrainingRun {
   Status Begin();
   bool SelectsRows() const { return NamesRows(recipe_.training.method); }
   Status ChooseRows();
-  Status SetTerms();
-  Result<TrainingJob> MakeJob();
   ModelContents Contents() const;
 
   std::string title_, dataset_;
@@ -93,7 +100,6 @@ class TrainingRun {
   std::optional<ModelFile> base_;
   std::optional<privacy::RecordSpec> record_;  // set by Begin
   std::optional<FineTune> fine_tune_;
-  std::optional<privacy::EpsilonDelta> limit_before_;
   data::ReadResult data_;
   std::vector<std::byte> tokenizer_;  // for a decoder
   TextRecords texts_;

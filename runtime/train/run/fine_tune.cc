@@ -95,7 +95,6 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
 
 Result<FineTune> FineTune::Begin(FineTuneStart start) {
   WISP_RETURN_IF_ERROR(CheckDatasetName(start.dataset));
-  WISP_RETURN_IF_ERROR(privacy::CheckTuning("the tuning that is declared (`uncharged_tuning`)", start.tuning));
   FineTune run(std::move(start));
   if (run.start_.ledger) {
     WISP_ASSIGN_OR_RETURN(run.ledger_, OpenLedgerToTrain(run.start_));
@@ -114,7 +113,8 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
   if (r.options.method == Method::kDpFp)
     entry.description += ", DP-FP " + DescribeDpFp(job.spec.architecture, r.options, r.num_steps);
   if (!IsPrivate(r.options)) return entry;
-  if (!start_.tuning.empty()) entry.description += "; chosen on the same data without a charge: " + start_.tuning;
+  const std::string& tuning = job.spec.uncharged_tuning;
+  if (!tuning.empty()) entry.description += "; chosen on the same data without a charge: " + tuning;
   for (const privacy::Mechanism& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
   entry.epsilon = r.epsilon;
   entry.delta = job.spec.goal.delta;
@@ -130,7 +130,8 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
 ModelContents FineTune::Contents(const TrainingJob& job, FineTuneOutput& output) const {
   const ModelFile* base = start_.base;
   ModelContents contents = std::move(output.contents);
-  contents.allow_seen = output.allow_seen.value_or(base != nullptr && base->lists().allow_seen && !contents.classifier);
+  contents.allow_seen =
+      job.spec.allow_seen.value_or(base != nullptr && base->lists().allow_seen && !contents.classifier);
   contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : ChooseBiasOrigin(job);
   if (base == nullptr) return contents;
   contents.provenance = JoinProvenance({base->provenance()});
@@ -151,20 +152,22 @@ Status FineTune::CheckAdapter(const Architecture& trained) const {
 }
 
 // Checked before the run is paid for: an adapter cannot change its base's rules for lists.
-Status FineTune::CheckAllowSeen(const FineTuneOutput& output) const {
-  if (!output.contents.architecture.adapter || !output.allow_seen) return OkStatus();
+Status FineTune::CheckAllowSeen(const TrainingJob& job, const FineTuneOutput& output) const {
+  if (!output.contents.architecture.adapter || !job.spec.allow_seen) return OkStatus();
   const bool base = start_.base->lists().allow_seen;
-  if (*output.allow_seen == base) return OkStatus();
+  if (*job.spec.allow_seen == base) return OkStatus();
   return InvalidArgument(start_.base_path, base ? ": its lists may" : ": its lists may not",
                          " hold items of the history, and an adapter beside it asks for the contrary (allow_seen); "
                          "allowed is what the base says");
 }
 
 Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
+  const std::string& tuning = job.spec.uncharged_tuning;
+  WISP_RETURN_IF_ERROR(privacy::CheckTuning("the tuning that is declared (`uncharged_tuning`)", tuning));
   WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
-  WISP_RETURN_IF_ERROR(CheckAllowSeen(output));
+  WISP_RETURN_IF_ERROR(CheckAllowSeen(job, output));
   job.spec.training.privacy.ledger = ledger();
-  job.spec.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
+  job.spec.training.privacy.run = privacy::WithTuning(start_.run, tuning);
   job.spec.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   std::vector<float> held;
   if (start_.base != nullptr && job.start_weights.empty()) {

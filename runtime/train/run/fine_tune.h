@@ -35,7 +35,6 @@ struct FineTuneStart {
   std::string dataset;                  // name of the data that the run trains on
   bool other_data = false;              // the user states that data of this name in the base's provenance is other data
   std::string run;                      // name in the ledger: unique on this device
-  std::string tuning;                   // choices made on the same data without a charge; empty: none
   std::optional<LedgerToTrain> ledger;  // set for a private run, and only then
 };
 
@@ -63,9 +62,6 @@ StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, 
 struct FineTuneOutput {
   std::string path;  // empty: nothing is written
   ModelContents contents;
-  // ModelFile::lists, if the owner makes a new choice. If not set, it is the choice of the base; without a base, seen
-  // items may not be shown.
-  std::optional<bool> allow_seen = {};
   std::string description;  // describes the run in the provenance
   // Called after the model is written, before the checkpoint is removed. An error becomes the run's.
   std::function<Status(const JobResult&)> written;
@@ -73,15 +69,14 @@ struct FineTuneOutput {
 
 class FineTune {
  public:
-  // Refuses everything that can be refused before the data is read. Errors of OpenLedgerToTrain, CheckDatasetName,
-  // CheckTuning.
+  // Refuses everything that can be refused before the data is read. Errors of OpenLedgerToTrain and CheckDatasetName.
   static Result<FineTune> Begin(FineTuneStart start);
 
   // The ledger that the run charges. Null if the run is not private.
   privacy::Ledger* ledger() { return ledger_ ? &*ledger_ : nullptr; }
 
   // Call it once. `job` has everything but ledger, run, base_model_hash, lists and `write`, which are set here, and the
-  // start weights, which are the base's if none are given. Errors of RunTrainingJob and WriteModel.
+  // start weights, which are the base's if none are given. Errors of CheckTuning, RunTrainingJob and WriteModel.
   Result<JobResult> Run(TrainingJob job, FineTuneOutput output);
 
  private:
@@ -90,7 +85,7 @@ class FineTune {
   Result<ProvenanceEntry> Provenance(const TrainingJob& job, const std::string& description,
                                      const JobResult& result) const;
   ModelContents Contents(const TrainingJob& job, FineTuneOutput& output) const;
-  Status CheckAllowSeen(const FineTuneOutput& output) const;
+  Status CheckAllowSeen(const TrainingJob& job, const FineTuneOutput& output) const;
   Status CheckAdapter(const Architecture& trained) const;
 
   FineTuneStart start_;

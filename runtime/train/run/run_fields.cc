@@ -44,6 +44,7 @@ constexpr ChoiceWord kDeviations[] = {To("optimizer", ReAttentionOptions::Source
                                       To("printed", ReAttentionOptions::Source::kPrinted)};
 constexpr ChoiceWord kTrainedParts[] = {To("all", TrainedPart::kAll), To("blocks", TrainedPart::kBlocks),
                                         To("head", TrainedPart::kHead)};
+constexpr auto kPartsOfRecommenders = std::span(kTrainedParts).first(2);
 constexpr ChoiceWord kModes[] = {To("aggregate", DpFpMode::kAggregate), To("clipped", DpFpMode::kClipped),
                                  To("paper", DpFpMode::kPaper)};
 constexpr ChoiceWord kClippings[] = {To("flat", ClipKind::kFlat), To("automatic", ClipKind::kAutomatic)};
@@ -220,8 +221,11 @@ constexpr Field kFields[] = {
     Number("training.dropout.attention", kAll, 0, 0.99, WISP_AT(training.dropout.attention),
            "of the weights of attention"),
     Number("training.dropout.residual", kAll, 0, 0.99, WISP_AT(training.dropout.residual), "of what each part adds"),
-    Choice("training.trains", kAll, kTrainedParts, WISP_AT(training.trained_part),
-           "which parameters train: all, all but tables, or a classifier's pooler and head", {.option = "trains"}),
+    Choice("training.trains", kRecommenders, kPartsOfRecommenders, WISP_AT(training.trained_part),
+           "which parameters train: all, or all but tables", {.option = "trains"}),
+    Choice("training.trains", kClassifiers, kTrainedParts, WISP_AT(training.trained_part),
+           "which parameters train: all, all but tables, or the pooler and the head; of dp-fp all",
+           {.option = "trains"}),
     Other("adapter", kAll, kSection, "low-rank matrices that train beside those of the model to start from"),
     Choice("dp_fp.mode", kClassifiers, kModes, WISP_AT(training.dp_fp.mode),
            "encoder frozen, encoder trained too, or the paper's own, which has no guarantee", {.option = "mode"}),

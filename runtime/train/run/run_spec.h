@@ -67,7 +67,8 @@ struct RunSpec {
   uint32_t times_per_second = 1;  // unit of the log's times
   std::string uncharged_tuning;   // for the statement: choices made by looking at the same data without a charge
   HoldOut hold_out = HoldOut::kTest;
-  std::optional<bool> allow_seen;  // ModelFile::lists of the result; not set: as in the base, or false
+  // ModelFile::lists of the result. If not set, it is that of the base; without a base, seen items may not be shown.
+  std::optional<bool> allow_seen;
   uint32_t min_user_events = 1, min_item_events = 1;
   // Says if anybody may know which items or tokens exist: a list from private data requires it.
   enum class Catalogue { kUnsaid, kPublic } catalogue = Catalogue::kUnsaid;

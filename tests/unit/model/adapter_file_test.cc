@@ -194,9 +194,10 @@ class AdapterFineTune : public test::RingTraining {
     const std::vector<float> start(weights.begin(), weights.end());
     Architecture a = base.architecture();
     if (adapter) a.adapter = adapter;
-    const FineTuneOutput output = {
-        .path = out, .contents = {.architecture = a}, .allow_seen = allow_seen, .description = "run"};
-    return run.Run(Job(start, a), output).status();
+    const FineTuneOutput output = {.path = out, .contents = {.architecture = a}, .description = "run"};
+    TrainingJob job = Job(start, a);
+    job.spec.allow_seen = allow_seen;
+    return run.Run(job, output).status();
   }
 
   const std::string base_ = folder_ / "base.wisp", first_ = folder_ / "first.wisp", second_ = folder_ / "second.wisp";

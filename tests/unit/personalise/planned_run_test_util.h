@@ -68,7 +68,7 @@ class PlannedRunTest : public ::testing::Test {
   }
   void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false, uint32_t item_features = 0) {
     const data::Sequences ring = Ring(1);
-    TrainingJob job{.spec = {.hold_out = HoldOut::kNothing}, .sequences = &ring};
+    TrainingJob job{.spec = {.hold_out = HoldOut::kNothing, .allow_seen = allow_seen}, .sequences = &ring};
     job.spec.architecture = UniformArchitecture{
         .num_items = kItems, .max_length = 8, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
     job.spec.architecture.item_features = item_features;
@@ -81,8 +81,7 @@ class PlannedRunTest : public ::testing::Test {
     ModelContents contents;
     contents.architecture = job.spec.architecture;
     contents.item_keys = ring.item_keys;
-    const auto trained =
-        run.Run(job, {.path = path, .contents = contents, .allow_seen = allow_seen, .description = "trained"});
+    const auto trained = run.Run(job, {.path = path, .contents = contents, .description = "trained"});
     ASSERT_TRUE(trained.ok()) << trained.status().message();
   }
 

@@ -45,8 +45,8 @@ FAULTS = [
          "declarations.py"),
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false",
          "cli_train_texts.py"),
-        ("a-run-that-names-no-record", "TrainingRun::Begin", "OpenRunLedger(a_.ledger, a_.anchor, *record_,",
-         "OpenRunLedger(a_.ledger, a_.anchor, privacy::RecordSpec::Any(recipe_.unit),", "cli_train_texts.py"),
+        ("a-run-that-names-no-record", "BeginRun", "OpenRunLedger(a.ledger, a.anchor, record,",
+         "OpenRunLedger(a.ledger, a.anchor, privacy::RecordSpec::Any(recipe.unit),", "cli_train_texts.py"),
     ]),
     *table("tools/wisp/given_fields.cc", [
         ("a-word-for-another-delta", "GivenFields::Apply", "spec.goal.allow_delta_of_one_record = false", "",

@@ -31,9 +31,6 @@ Result<nlohmann::json> ReadJson(const std::string& path);
 // an unknown word, and for a word that DP-FP expresses by its mode.
 Status OverrideTrains(const std::string& trains, TrainingOptions& options);
 
-// Replaces the recipe's method by the one on the command line; an empty name changes nothing.
-Status OverrideMethod(const std::string& method, TrainingOptions& options);
-
 // Checks a list of items that comes from the data: it must not depend on counts, which no declaration covers. Returns
 // kPrivacyRefused.
 Status CheckPublicCatalogue(const RunSpec& recipe);

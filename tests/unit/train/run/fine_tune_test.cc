@@ -65,10 +65,9 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
   const ModelFile base = *ModelFile::Open(base_);
   for (const bool repeatable : {false, true}) {
     std::filesystem::remove(ledger_path_);
-    FineTuneStart start = Start(&base);
-    start.tuning = "rate";
-    FineTune run = *FineTune::Begin(start);
+    FineTune run = *FineTune::Begin(Start(&base));
     TrainingJob job = Job();
+    job.spec.uncharged_tuning = "rate";
     if (repeatable) job.spec.training.privacy.reproducible_seed = 5;
     int written = 0;
     const auto result = run.Run(job, {.path = out_,
@@ -143,7 +142,8 @@ TEST_F(FineTuneTest, AllowSeen_IsThatOfTheBaseUnlessTheOwnerChoosesAnew) {
       FineTune run = *FineTune::Begin({.base = &base, .base_path = base_, .dataset = "other", .run = "r"});
       TrainingJob job = Job();
       job.spec.training.method = Method::kOrdinary;
-      const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}, .allow_seen = chosen});
+      job.spec.allow_seen = chosen;
+      const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}});
       ASSERT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(ModelFile::Open(out_)->lists().allow_seen, chosen.value_or(of_base));
     }
