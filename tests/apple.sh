@@ -29,7 +29,7 @@ planted() {
   python3 "$here/swift.py" layout.txt Personaliser.swift Structs.swift >out && fail "$1 is not seen"
   grep -q "$2" out || fail "$1: it is not said that '$2': $(cat out)"
 }
-planted "a field that is not there" "has no field num_users" 's/options\.num_users_public/options.num_users/'
+planted "a field that is not there" "has no field num_records" 's/options\.num_records_public/options.num_records/'
 planted "a function that is not there" "wisp_personalize is not in the headers" 's/wisp_personalise(/wisp_personalize(/'
 planted "an argument too few" "has 3 arguments, 2 are given" 's/wisp_personalise(&options, /wisp_personalise(/'
 planted "a struct without a size" "sized() makes wisp_personalise_result" '/^extension wisp_personalise_result/d'

@@ -180,7 +180,7 @@ void Train(const std::string& model_path, const std::string& log_path, const std
   wisp_personalise_options options = api::Init();
   options.model_path = model_path.c_str(), options.log_path = log_path.c_str(), options.output_path = tuned.c_str();
   options.ledger_path = ledger.c_str(), options.epsilon = 3, options.delta = 1e-4, options.budget_epsilon = 8;
-  options.num_users_public = 300, options.unit = WISP_UNIT_USER, options.epochs = 1, options.num_threads = 1;
+  options.num_records_public = 300, options.unit = WISP_UNIT_USER, options.epochs = 1, options.num_threads = 1;
   Refused(WISP_CANCELLED, "", [&] { api::Personalise(options, [](const wisp_progress&) { return false; }); });
   try {
     api::Personalise(options, [](const wisp_progress&) -> bool { throw std::runtime_error("of the app"); });

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
                                       .ledger_path = argv[3],
                                       .epsilon = 2,
                                       .delta = 1e-4,
-                                      .num_users_public = (uint32_t)atoi(argv[5]),
+                                      .num_records_public = (uint32_t)atoi(argv[5]),
                                       .unit = WISP_UNIT_USER,
                                       .expected_batch = 20,
                                       .epochs = 1};

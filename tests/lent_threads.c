@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory);
   Expect(wisp_personalise_plan_memory(&options, &memory, &error) == WISP_INVALID_ARGUMENT,
          "a number of users is asked for");
-  options.num_users_public = 60;
+  options.num_records_public = 60;
   options.unit = WISP_UNIT_USER;
   options.num_threads = 3;
   Expect(wisp_personalise_plan_memory(&options, &memory, &error) == WISP_OK && memory.total_bytes > memory.weight_bytes,

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
                                       .ledger_path = argv[3],
                                       .epsilon = 4,
                                       .delta = 1e-3,
-                                      .num_users_public = 60,
+                                      .num_records_public = 60,
                                       .epochs = 1,
                                       .unit = WISP_UNIT_USER};
   wisp_error error = {0};

@@ -61,7 +61,7 @@ for wrong in (lambda: wisp.Recommender.open("log.db"), lambda: wisp.Recommender.
         refused.append(type(error).__name__)
 steps = []
 report = wisp.personalise(
-    sys.argv[1], "log.db", "tuned.wisp", "log.ledger", epsilon=3, delta=1e-3, num_users_public=60, unit="user",
+    sys.argv[1], "log.db", "tuned.wisp", "log.ledger", epsilon=3, delta=1e-3, num_records_public=60, unit="user",
     expected_batch=30, epochs=1, num_threads=1, progress=lambda step: steps.append(step.step),
 )
 print(json.dumps({

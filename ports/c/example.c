@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
   options.output_path = argv[4];
   options.epsilon = argc > 6 ? atof(argv[6]) : 3.0;
   options.delta = 1e-4;
-  options.budget_epsilon = 8;      /* over all that is ever done with this log, killed runs included */
-  options.unit = WISP_UNIT_USER;   /* several people use this device; on one person's read docs/privacy.md */
-  options.num_users_public = 2000; /* a number of users that anybody may know; put your own here */
+  options.budget_epsilon = 8;        /* over all that is ever done with this log, killed runs included */
+  options.unit = WISP_UNIT_USER;     /* several people use this device; on one person's read docs/privacy.md */
+  options.num_records_public = 2000; /* a number of users that anybody may know; put your own here */
   options.epochs = 2;
   options.progress = OnProgress;
   int failed = Show("before", argv[1], argv[2], argv[5]);

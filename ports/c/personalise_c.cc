@@ -33,9 +33,9 @@ namespace {
 Status CheckOptions(const wisp_personalise_options& o) {
   WISP_RETURN_IF_ERROR(CheckGiven("wisp_personalise_options", "model_path, log_path, output_path and ledger_path",
                                   {o.model_path, o.log_path, o.output_path, o.ledger_path}));
-  if (o.num_users_public == 0)
+  if (o.num_records_public == 0)
     return InvalidArgument(
-        "wisp_personalise_options: num_users_public is required: a number of users that may be known to anybody");
+        "wisp_personalise_options: num_records_public is required: a number of records that anybody may know");
   WISP_RETURN_IF_ERROR(CheckNumbers("wisp_personalise_options", {{"epochs", o.epochs},
                                                                  {"learning_rate", o.learning_rate},
                                                                  {"clipping_norm", o.clipping_norm},
@@ -43,7 +43,7 @@ Status CheckOptions(const wisp_personalise_options& o) {
   if (o.learning_rate > 1)  // larger steps would ruin the weights after everything was paid for
     return InvalidArgument("wisp_personalise_options: learning_rate is ", o.learning_rate, ", allowed is up to 1");
   WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
-  return CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
+  return CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_records_public);
 }
 
 // The unit that the caller chose. It has no default: a struct that ends before it is refused.
@@ -61,8 +61,8 @@ RunSpec MakeRunSpec(const wisp_personalise_options& o) {
   if (o.expected_batch != 0) t.expected_batch = o.expected_batch;
   if (o.learning_rate != 0) t.optimizer.learning_rate = static_cast<float>(o.learning_rate);
   if (o.clipping_norm != 0) t.privacy.clipping_norm = o.clipping_norm;
-  t.expected_batch = std::min(t.expected_batch, o.num_users_public);
-  t.num_records_public = o.num_users_public;
+  t.expected_batch = std::min(t.expected_batch, o.num_records_public);
+  t.num_records_public = o.num_records_public;
   t.num_threads = o.num_threads;
   t.executor = MakeExecutor(o.run_tasks, o.run_tasks_data);
   spec.goal = {.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta};
@@ -221,8 +221,8 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   if (given == nullptr || out == nullptr)
     return InvalidArgument("wisp_personalise_plan_memory: options and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, MakeOptions(given, "wisp_personalise_options"));
-  if (o.model_path == nullptr || o.num_users_public == 0) {
-    return InvalidArgument("wisp_personalise_plan_memory: model_path and num_users_public are required");
+  if (o.model_path == nullptr || o.num_records_public == 0) {
+    return InvalidArgument("wisp_personalise_plan_memory: model_path and num_records_public are required");
   }
   WISP_ASSIGN_OR_RETURN(const ModelFile base,
                         ModelFile::OpenWithAdapter(o.model_path, Text(o.adapter_path), Verify::kStructure));
@@ -234,7 +234,7 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   TrainingOptions options = MakeOptions(MakeRunSpec(o));
   options.device = device.device;
   options.base = BaseBeside(base, trained, options);
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory plan, PlanTrainingMemory(trained, o.num_users_public, options));
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory plan, PlanTrainingMemory(trained, o.num_records_public, options));
   const wisp_personalise_memory m{sizeof(wisp_personalise_memory),
                                   plan.weights,
                                   plan.packed_weights,

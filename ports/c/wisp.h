@@ -370,11 +370,11 @@ typedef struct wisp_personalise_options { /* one private run */
   const char* output_path; /* the fine-tuned model; may be model_path: replaced atomically at the end */
   const char* ledger_path; /* the data set's privacy ledger; created by the first charge if absent; never delete it */
   double epsilon;          /* of this run, or of all planned_runs together; required, 1e-6 to 100 */
-  /* required; below 1 / num_users_public, at most 1e-3, and at most 1e-5 with ten users or fewer */
+  /* required; below 1 / num_records_public, at most 1e-3, and at most 1e-5 with ten users or fewer */
   double delta;
   /* a number of records (users, or what `unit` says) that anybody may know; sampling follows from it; required. 1: that
    * record is hidden whole, and the model can learn almost nothing */
-  uint32_t num_users_public;
+  uint32_t num_records_public;
   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
   double budget_epsilon;
   uint32_t expected_batch;         /* 0: 64 */
@@ -440,7 +440,7 @@ typedef struct wisp_personalise_result { /* the outcome of a run */
   int32_t on_device;         /* 1: on options.device; 0: on the processor */
 } wisp_personalise_result;
 
-/* Bytes that wisp_personalise will hold while it steps if the log holds the events of `num_users_public` users; exact
+/* Bytes that wisp_personalise will hold while it steps if the log holds the events of `num_records_public` users; exact
  * but for small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the
  * ledger. Before the first step, between charges and at the end the accountant takes about 40 bytes for each point of
  * its grid (25 MB were seen, some 35 are the most), and frees them. Before the first step a start model whose weights
@@ -457,7 +457,7 @@ typedef struct wisp_personalise_memory {
   uint64_t total_bytes;           /* the sum of all these */
 } wisp_personalise_memory;
 
-/* Reads num_users_public, num_threads, device and model_path, of the model only its description; spends nothing. On a
+/* Reads num_records_public, num_threads, device and model_path, of the model only its description; spends nothing. On a
  * device it counts its memory and the host's, for as many records as pass at once. Set memory->size with WISP_INIT. */
 WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options,
                                                 wisp_personalise_memory* memory, wisp_error* error);

@@ -186,7 +186,7 @@ typedef struct wisp_text_records { /* how a file of texts is read */
   int32_t not_read;
 } wisp_text_records;
 
-/* wisp_personalise for a decoder that learns texts. Of the options, log_path is a file of texts, num_users_public the
+/* wisp_personalise for a decoder that learns texts. Of the options, log_path is a file of texts, num_records_public the
  * number of records that anybody may know it to have, and unit WISP_UNIT_INTERACTION, or WISP_UNIT_USER if each record
  * is all that one user wrote; session_gap and times_per_second stay 0. Of the result, num_events is the number of texts
  * in the file, bad_rows how many of them the tokenizer rejects, and records_too_short how many have fewer than two
@@ -224,8 +224,8 @@ typedef struct wisp_labelled_texts { /* how labelled texts are read, and what tr
 } wisp_labelled_texts;
 
 /* wisp_personalise for an encoder that learns to classify texts, or for a classifier that learns further. One labelled
- * text is one record. Of the options, log_path is the file of labelled texts, num_users_public the number of them that
- * anybody may know, and unit WISP_UNIT_INTERACTION, or WISP_UNIT_USER if each text is all that one user wrote;
+ * text is one record. Of the options, log_path is the file of labelled texts, num_records_public the number of them
+ * that anybody may know, and unit WISP_UNIT_INTERACTION, or WISP_UNIT_USER if each text is all that one user wrote;
  * session_gap and times_per_second stay 0. Of the result, num_events is the number of texts in the file and bad_rows
  * how many were left out: malformed, with a label that is no class, or without a token; both are local only.
  * output_path is for wisp_text_open and wisp_text_classify. */

@@ -127,7 +127,7 @@ static void Personalises(char** argv) {
   options.output_path = argv[4];
   options.epsilon = 2;
   options.delta = 1e-4;
-  options.num_users_public = 100;
+  options.num_records_public = 100;
   options.unit = WISP_UNIT_USER;
   options.num_threads = 1;
   options.epochs = 0.02;

@@ -22,7 +22,7 @@ fun Cases.options(folder: File, checkpointed: Boolean = false) = PersonaliseOpti
     ledger = File(folder, "log.ledger").path,
     epsilon = 3.0,
     delta = 1e-4,
-    numUsersPublic = 300,
+    numRecordsPublic = 300,
     unit = PrivacyUnit.USER,
     budgetEpsilon = 8.0,
     epochs = 2.0,
@@ -135,8 +135,8 @@ private fun ledgerCases(t: Cases) {
         refused(WispException.Code.INVALID_ARGUMENT, "session gap is 0") {
             personaliseBlocking(options.copy(unit = PrivacyUnit.SESSION))
         }
-        refused(WispException.Code.INVALID_ARGUMENT, "numUsersPublic is -1") {
-            personaliseBlocking(options.copy(numUsersPublic = -1))
+        refused(WispException.Code.INVALID_ARGUMENT, "numRecordsPublic is -1") {
+            personaliseBlocking(options.copy(numRecordsPublic = -1))
         }
         refused(WispException.Code.IO, "none.db") {
             personaliseBlocking(options.copy(log = File(t.folder(), "none.db").path))

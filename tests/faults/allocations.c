@@ -116,7 +116,7 @@ static wisp_code Personalise(wisp_error* error) {
                                       .ledger_path = ledger_path,
                                       .epsilon = 4,
                                       .delta = 1e-4,
-                                      .num_users_public = 60,
+                                      .num_records_public = 60,
                                       .expected_batch = 20,
                                       .epochs = 1,
                                       .num_threads = 1,

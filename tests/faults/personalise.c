@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
                                       .checkpoint_every = 2,
                                       .epsilon = 4,
                                       .delta = 1e-4,
-                                      .num_users_public = 60,
+                                      .num_records_public = 60,
                                       .unit = WISP_UNIT_USER,
                                       .expected_batch = 20,
                                       .epochs = 2,

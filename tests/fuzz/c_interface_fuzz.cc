@@ -101,7 +101,7 @@ class Machine : wisp::fuzz::Caller {
     Require(memory.behind[127] == 0 || memory.behind[127] == 1, "nothing behind a struct is written");
     Sized<wisp_personalise_options> options;
     options.options.model_path = Path(input);
-    options.options.num_users_public = input.Number<uint32_t>();
+    options.options.num_records_public = input.Number<uint32_t>();
     options.options.num_threads = input.Number<uint16_t>();
     options.options.expected_batch = input.Number<uint32_t>();
     Resize(options, input);
@@ -274,7 +274,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.epsilon = sound ? 1 : input.Number<double>();
     o.options.delta = sound ? 1e-5 : input.Number<double>();
     o.options.unit = WISP_UNIT_USER;
-    o.options.num_users_public = sound ? 10 : input.Number<uint32_t>();
+    o.options.num_records_public = sound ? 10 : input.Number<uint32_t>();
     o.options.expected_batch = 10;
     o.options.epochs = 1;
     o.options.num_threads = 1 + input.Byte() % 2;

@@ -243,7 +243,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.epsilon = choice & 4 ? input.Number<double>() : 1;
     o.options.delta = choice & 8 ? input.Number<double>() : 1e-6;
     Choose(o.options.unit, 4, input);
-    o.options.num_users_public = choice & 16 ? input.Number<uint32_t>() : 10;
+    o.options.num_records_public = choice & 16 ? input.Number<uint32_t>() : 10;
     o.options.session_gap = choice & 32 ? input.Byte() : 0;
     o.options.adapter_rank = choice & 64 ? input.Number<uint32_t>() : 0;
     o.options.clipping_norm = -1;

@@ -180,7 +180,7 @@ def check_device(browser):
       await expect('InvalidArgument', 'before', device.pruneLog({ unit: 'day', before: 'yesterday' }));
       const {events, unreadable} = await device.countEvents();
       if (events !== 1 || unreadable !== 0) throw new Error('a refused list of events left some behind');
-      const privacy = { epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user' };
+      const privacy = { epsilon: 1, delta: 1e-5, numRecordsPublic: 100, unit: 'user' };
       const run = { model: 'base.wisp', output: 'out.wisp', ...privacy };
       // Addresses, which C would follow, are no options.
       for (const address of ['anchor', 'device', 'progress', 'runTasks', 'userData']) {
@@ -242,7 +242,7 @@ def check_progress_that_throws(browser):
       // So many epochs that a slow page ends the run before its last step.
       try {
         await device.personalise({
-          model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user',
+          model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, unit: 'user',
           epochs: 900,
           onProgress: () => { ++calls; throw new RangeError('not now'); }
         });
@@ -250,7 +250,7 @@ def check_progress_that_throws(browser):
       const { epsilonStated } = await device.budget({ delta: 1e-5 }), files = await device.listFiles();
       // Behind close() too, which waits for the call that runs.
       const last = device.personalise({
-        model: 'base.wisp', output: 'last.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user',
+        model: 'base.wisp', output: 'last.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, unit: 'user',
         epochs: 900,
         onProgress: () => { throw new RangeError('not now'); }
       }).then(() => 'done', (error) => error.message);

@@ -23,7 +23,7 @@ wisp_personalise_options ReadPersonaliseOptions(Fields& fields) {
   options.epochs = fields.Real("epochs");
   options.learning_rate = fields.Real("learningRate");
   options.clipping_norm = fields.Real("clippingNorm");
-  options.num_users_public = fields.Count("numUsersPublic");
+  options.num_records_public = fields.Count("numRecordsPublic");
   options.expected_batch = fields.Count("expectedBatch");
   options.num_threads = fields.Count("threads");
   options.planned_runs = fields.Count("plannedRuns");

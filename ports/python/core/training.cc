@@ -50,7 +50,7 @@ class TrainingArguments {
   void Privacy() {
     options_.epsilon = given_.Number("epsilon");
     options_.delta = given_.Number("delta");
-    options_.num_users_public = given_.Count<uint32_t>("num_users_public");
+    options_.num_records_public = given_.Count<uint32_t>("num_records_public");
     options_.budget_epsilon = given_.Number("budget_epsilon");
     options_.unit = ReadGivenUnit(given_);
     options_.times_per_second = given_.Count<uint32_t>("times_per_second");
@@ -108,7 +108,7 @@ Dict PlanMemory(Dict dict) {
   wisp_device device = WISP_INIT(wisp_device);
   wisp_personalise_options options = WISP_INIT(wisp_personalise_options);
   options.model_path = given.Path("model");
-  options.num_users_public = given.Count<uint32_t>("num_users_public");
+  options.num_records_public = given.Count<uint32_t>("num_records_public");
   options.num_threads = given.Count<uint32_t>("num_threads");
   options.device = ChooseDevice(given, device);
   given.End();

@@ -119,7 +119,7 @@ def files(guests, tmp_path) -> dict:
         "ledger": tmp_path / "log.ledger",
         "epsilon": 0.5,
         "delta": 0.001,
-        "num_users_public": 60,
+        "num_records_public": 60,
         "unit": "user",
         "expected_batch": 20,
         "epochs": 1,

@@ -67,7 +67,7 @@ def test_an_error_of_ones_own_function_is_raised_as_it_is(files):
     assert raised.value.args == ("mine",)
 
 
-@pytest.mark.parametrize("name", ["model", "log", "output", "ledger", "unit", "epsilon", "delta", "num_users_public"])
+@pytest.mark.parametrize("name", ["model", "log", "output", "ledger", "unit", "epsilon", "delta", "num_records_public"])
 def test_what_is_required_is_named(files, name):
     with pytest.raises(wisp.InvalidArgument, match=f"^personalise: {name} is None, and is required$"):
         wisp.personalise(**{**files, name: None})
@@ -100,8 +100,8 @@ def test_a_budget_without_a_limit_needs_a_delta(files):
 def test_sentences_have_pythons_names(files, cafe, tmp_path):
     with pytest.raises(wisp.InvalidArgument, match="^output and log name the same file"):
         wisp.personalise(**{**files, "output": files["log"]})
-    with pytest.raises(wisp.InvalidArgument, match="^num_users_public is required"):
-        wisp.personalise(**{**files, "num_users_public": 0})
+    with pytest.raises(wisp.InvalidArgument, match="^num_records_public is required"):
+        wisp.personalise(**{**files, "num_records_public": 0})
     with pytest.raises(wisp.InvalidArgument, match=", max_bytes allows 1000"):
         wisp.Recommender.open(CAFE, max_bytes=1000)
     with pytest.raises(wisp.PrivacyRefused, match=r"\(public_datasets=\['synthetic public cafe guests'\]\)$"):

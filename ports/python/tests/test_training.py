@@ -139,9 +139,9 @@ def test_trains_an_adapter(files):
         ({"dataset": "\ud800"}, wisp.InvalidArgument, "halves of surrogate pairs"),
         ({"epsilon": "3"}, TypeError, r"personalise: epsilon is '3' \(str\); allowed is a number"),
         ({"delta": 1}, wisp.Error, "delta"),
-        ({"num_users_public": 0}, wisp.InvalidArgument, "num_users_public"),
-        ({"num_users_public": -5}, wisp.InvalidArgument, "num_users_public is -5 .*allowed are 0 to 4294967295"),
-        ({"num_users_public": 60.0}, TypeError, "num_users_public is 60.0"),
+        ({"num_records_public": 0}, wisp.InvalidArgument, "num_records_public"),
+        ({"num_records_public": -5}, wisp.InvalidArgument, "num_records_public is -5 .*allowed are 0 to 4294967295"),
+        ({"num_records_public": 60.0}, TypeError, "num_records_public is 60.0"),
         ({"unit": "week"}, wisp.InvalidArgument, "unit is 'week'"),
         ({"unit": 1}, TypeError, "unit is 1"),
         ({"unit": "interaction"}, wisp.Error, "event"),
@@ -212,7 +212,7 @@ def test_texts_are_learned(decoder, tmp_path):
     notes.write_text("\n".join(f"note {i}: the tea is cold" for i in range(30)))
     given = {
         "model": decoder, "log": notes, "output": tmp_path / "out.wisp", "ledger": tmp_path / "notes.ledger",
-        "delta": 0.001, "num_users_public": 30, "unit": "interaction", "epsilon": 0.5, "expected_batch": 10,
+        "delta": 0.001, "num_records_public": 30, "unit": "interaction", "epsilon": 0.5, "expected_batch": 10,
         "epochs": 1, "num_threads": 1,
     }  # fmt: skip
     report = wisp.train_texts(**given, record="line", dataset="notes")

@@ -12,7 +12,7 @@ def use(model: wisp.Recommender, texts: wisp.TextModel) -> tuple[numpy.typing.ND
     vectors: numpy.typing.NDArray[numpy.float32] = texts.embed(["a"])
     text: str = texts.generate("Once", on_text=print, max_new_tokens=3).text
     report: wisp.TrainingReport = wisp.personalise(
-        "a.wisp", "log.db", "b.wisp", "l.ledger", epsilon=3, delta=1e-4, num_users_public=2000, unit="user"
+        "a.wisp", "log.db", "b.wisp", "l.ledger", epsilon=3, delta=1e-4, num_records_public=2000, unit="user"
     )
     model.recommend([1], kay=5)  # type: ignore[call-overload, call-arg, unused-ignore]
     wisp.personalise("a.wisp", "log.db", "b.wisp", "l.ledger", epsilon=3)  # type: ignore[call-arg]

@@ -67,7 +67,7 @@ def personalise(
     *,
     epsilon: float,
     delta: float,
-    num_users_public: int,
+    num_records_public: int,
     unit: Unit,
     budget_epsilon: float = 0,
     progress: Progress = None,
@@ -96,8 +96,8 @@ def personalise(
 
     model: the start. log: a SQLite file (wisp.Log). output: may be `model`, which is replaced atomically at the end.
     ledger: the log's privacy ledger; created by the first charge. Never delete it.
-    epsilon, delta: of this run; delta below 1 / num_users_public.
-    num_users_public: a number of records that anybody may know. unit: defines one record, protected as a whole.
+    epsilon, delta: of this run; delta below 1 / num_records_public.
+    num_records_public: a number of records that anybody may know. unit: defines one record, protected as a whole.
     budget_epsilon: limit over everything ever done with this log; 0: the limit already in the ledger, or none.
     progress: True prints a line on standard error; a function receives a wisp.Step, and its False stops the run.
     expected_batch, epochs, learning_rate (up to 1), clipping_norm: 0: 64, 20, 0.003, 1. num_threads: 0: at most 4.
@@ -125,7 +125,7 @@ def train_texts(
     record: Literal["line", "paragraph", "chunk"],
     epsilon: float,
     delta: float,
-    num_users_public: int,
+    num_records_public: int,
     unit: Unit,
     chunk_bytes: int = 0,
     max_length: int = 0,
@@ -134,7 +134,7 @@ def train_texts(
 ) -> TrainingReport:
     """`personalise` for a decoder that learns texts. log: a file of texts. record: the definition of one record in it.
 
-    unit: "interaction", or "user" if each record is all that one user wrote. num_users_public: how many records
+    unit: "interaction", or "user" if each record is all that one user wrote. num_records_public: how many records
     anybody may know the file to have. chunk_bytes: for "chunk", 8 to 1048576. max_length: positions read of a record.
     Other options as those of `personalise`; another name raises TypeError.
     """
@@ -147,7 +147,7 @@ def train_texts(
 
 
 def plan_training_memory(
-    model: Path, num_users_public: int, *, num_threads: int = 0, device: str | None = None
+    model: Path, num_records_public: int, *, num_threads: int = 0, device: str | None = None
 ) -> TrainingMemory:
     """Bytes that `personalise` will hold while it steps. Reads the model's description; spends nothing."""
     return TrainingMemory(**_core.plan_training_memory(dict(locals())))

@@ -131,7 +131,7 @@ async function personalise() {
     plannedRuns: RUNS,
     budgetEpsilon: EPSILON,
     delta: DELTA,
-    numUsersPublic: NUM_GUESTS_PUBLIC,
+    numRecordsPublic: NUM_GUESTS_PUBLIC,
     unit: "user",
     expectedBatch: 128,
     epochs: 3,

@@ -25,7 +25,7 @@ export interface PersonaliseOptions extends Running {
   model: string; output: string;
   epsilon: number; delta: number;
   /** A number of records that anybody may know. */
-  numUsersPublic: number;
+  numRecordsPublic: number;
   unit: Unit;
   /** Limit over everything ever done with this data. */
   budgetEpsilon?: number;

@@ -303,7 +303,7 @@ class Host {
 
   personalise(options) {
     checkOptions("personalise", "wisp_personalise_options", options);
-    for (const name of ["epsilon", "delta", "numUsersPublic", "unit"]) required(options, name);
+    for (const name of ["epsilon", "delta", "numRecordsPublic", "unit"]) required(options, name);
     return this.library.within((scope) => {
       const output = required(options, "output"), out = this.library.struct(scope, "wisp_personalise_result");
       const run = {

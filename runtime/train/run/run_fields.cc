@@ -151,7 +151,7 @@ constexpr Field kFields[] = {
     Number("training.num_records_public", kAll, 1, 4e9, WISP_AT(training.num_records_public),
            "how many records (users or texts) there are, as anybody may know; never counted from private data; private "
            "methods need it",
-           {.unit = "records", .option = "num-records-public", .port = "num_users_public"}),
+           {.unit = "records", .option = "num-records-public", .port = "num_records_public"}),
     Number("training.seed", kRecommenders, 0, 1.8e19, WISP_AT(training.seed),
            "seed of weights, shuffling and dropout; never of secure noise", {.option = "seed"}),
     Number("training.seed", kClassifiers, 0, 1.8e19, WISP_AT(training.seed), "seed of fresh weights",

@@ -27,7 +27,7 @@ class CClassifierTrain : public test::CShortRunTest {
     for (int i = 0; i < 30; ++i) texts << "bad\tof of " << i << "\n0\tof of of " << i << "\n";
     texts << "neither\tof "
           << "\ngood\tbad \xff\nno tab\n";
-    options_.num_users_public = 120;
+    options_.num_records_public = 120;
     options_.expected_batch = 60;
     labelled_.classes = kClasses;
     labelled_.num_classes = 2;

@@ -56,7 +56,7 @@ TEST_F(CInterface, ResultStructs_AreFilledAsFarAsTheyGo) {
   });
   wisp_personalise_options options = WISP_INIT(wisp_personalise_options);
   options.model_path = path_.c_str();
-  options.num_users_public = 20;
+  options.num_records_public = 20;
   AtEverySize(wisp_personalise_memory{}, [&](Cut<wisp_personalise_memory>& cut) {
     EXPECT_EQ(wisp_personalise_plan_memory(&options, cut.get(), &error_),
               cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT)

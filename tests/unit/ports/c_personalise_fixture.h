@@ -12,15 +12,15 @@ namespace wisp::test {
 // The paths that a run on `log` reads and writes. The test writes the model and the log.
 class CShortRunTest : public ::testing::Test {
  protected:
-  CShortRunTest(const std::string& log, uint32_t num_users_public, wisp_unit unit) : log_(folder_ / log) {
+  CShortRunTest(const std::string& log, uint32_t num_records_public, wisp_unit unit) : log_(folder_ / log) {
     options_.model_path = base_.c_str();
     options_.log_path = log_.c_str();
     options_.output_path = out_.c_str();
     options_.ledger_path = ledger_.c_str();
     options_.epsilon = 8;
     options_.delta = 1e-4;
-    options_.num_users_public = num_users_public;
-    options_.expected_batch = num_users_public / 2;
+    options_.num_records_public = num_records_public;
+    options_.expected_batch = num_records_public / 2;
     options_.epochs = 1;
     options_.num_threads = 1;
     options_.unit = unit;

@@ -17,7 +17,7 @@ using test::Cut;
 class CResume : public test::CPersonaliseTest {
  protected:
   // All users take part in every step, for which calibration is fastest: an epoch is a step.
-  CResume() { options_.num_users_public = options_.expected_batch = 12; }
+  CResume() { options_.num_records_public = options_.expected_batch = 12; }
 
   // Ends the run after this many steps.
   void CancelAfter(uint64_t steps) {

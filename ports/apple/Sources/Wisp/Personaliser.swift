@@ -6,7 +6,7 @@ import Foundation
 ///     var run = Personaliser(model: shipped, log: log, ledger: ledger, output: mine, unit: .user)
 ///     run.epsilon = 3
 ///     run.delta = 1e-5
-///     run.usersPublic = 2000
+///     run.recordsPublic = 2000
 ///     let result = try await run.personalise { print($0.step, $0.steps) }
 public struct Personaliser: Sendable {
   /// The model to start from.
@@ -19,10 +19,10 @@ public struct Personaliser: Sendable {
   public var output: URL
   /// Epsilon of this run. Required.
   public var epsilon = 0.0
-  /// Required: below 1 over `usersPublic`.
+  /// Required: below 1 over `recordsPublic`.
   public var delta = 0.0
   /// A number of records that anybody may know. Required.
-  public var usersPublic: UInt32 = 0
+  public var recordsPublic: UInt32 = 0
   /// Limit over everything ever done with this data; 0: the limit already in the ledger, or none.
   public var budgetEpsilon = 0.0
   /// Definition of one record.
@@ -91,7 +91,7 @@ public struct Personaliser: Sendable {
     options.dataset = try texts.of(dataset)
     options.epsilon = epsilon
     options.delta = delta
-    options.num_users_public = usersPublic
+    options.num_records_public = recordsPublic
     options.budget_epsilon = budgetEpsilon
     options.unit = unit.number
     options.session_gap = unit.gap

@@ -49,7 +49,7 @@ final class WispTests: XCTestCase {
       model: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), unit: .user)
     run.epsilon = 4
     run.delta = 1e-4
-    run.usersPublic = 40
+    run.recordsPublic = 40
     run.epochs = 1
     run.threads = 1
     return run

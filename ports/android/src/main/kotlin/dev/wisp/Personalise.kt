@@ -36,7 +36,7 @@ data class PersonaliseOptions @JvmOverloads constructor(
     val epsilon: Double,
     val delta: Double,
     /** A number of users (or what [unit] says) that anybody may know. */
-    val numUsersPublic: Int,
+    val numRecordsPublic: Int,
     val unit: PrivacyUnit,
     /** Limit over everything ever done with this data; 0: the limit already in the ledger, or none. */
     val budgetEpsilon: Double = 0.0,
