@@ -31,7 +31,7 @@ inline bool IsMarked(const uint32_t* words, size_t item) {
   return (words[item / kBitsPerWord] >> (item % kBitsPerWord) & 1) != 0;
 }
 
-// The items that are offered before some are marked.
+// Says if a list may hold all items or none of them, before some items are marked.
 enum class Offered { kAll, kNone };
 
 class DeviceTop {

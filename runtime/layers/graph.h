@@ -125,7 +125,7 @@ class GraphBase {
   void CopyIds(RecordContext& context, Batch batch) const;
   void EnterTypes(RecordContext& context, Batch batch) const;
 
-  // For a graph of several records, or on a device.
+  // Allocated for a graph of several records, and for any graph on a device.
   Slot<uint32_t> begin_, first_valid_, begin_on_device_;
   Slot<int32_t> targets_;
   Slot<int32_t> ids_;  // host memory: ids or types to be copied in

@@ -25,7 +25,7 @@ class HeldWeights {
 
   // The current weights, in the graph's memory.
   std::span<float> current() { return {current_.data(), current_.size()}; }
-  // The place of a parameter in them.
+  // The index of the parameter's first number in current().
   size_t offset(const ParameterSpec& parameter) const { return parameter.offset - first_held_; }
   // The weights as the graph reads them, after Pack.
   const Weights& view() const { return packed_.view(); }

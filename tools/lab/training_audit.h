@@ -52,7 +52,7 @@ class TrainingAudit {
   // Returns `names`, and the other figures of an ordinary run that were counted on the data.
   std::vector<std::string> NotPrivate(std::vector<std::string> names) const;
 
-  // For audits of something smaller, after PrepareOptions.
+  // An audit of a smaller run changes these after PrepareOptions.
   RunSpec& recipe() { return recipe_; }
   TrainingOptions& training() { return recipe_.training; }
   const Architecture& architecture() const { return recipe_.architecture; }

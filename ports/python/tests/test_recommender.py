@@ -185,7 +185,7 @@ def test_wrong_arguments_are_sentences(cafe):
         cafe.recommend_batch([[1]], num_threads=5000)
 
 
-def test_an_empty_list_of_any_type_is_a_newcomer(cafe):
+def test_an_empty_list_of_any_type_is_a_cold_start(cafe):
     expected = cafe.recommend([])[0].tolist()
     for empty in ((), numpy.array([]), numpy.zeros(0, numpy.int32), array.array("i")):
         assert cafe.recommend(empty)[0].tolist() == expected
