@@ -31,7 +31,10 @@ static int Refused(const wisp_personalise_options* options, wisp_code code, cons
 }
 
 int main(int argc, char** argv) {
-  if (argc != 7 || !Statement(argv[3], before)) return 1;
+  if (argc != 7 || !Statement(argv[3], before)) {
+    fprintf(stderr, "FAILED: %s\n", argc == 7 ? "LEDGER cannot be read" : "six files are to be named");
+    return 1;
+  }
   wisp_personalise_options options = {.size = sizeof(options),
                                       .model_path = argv[1],
                                       .log_path = argv[2],

@@ -3,12 +3,13 @@
 import os
 
 import pytest
-from program import c_program, exists, plain, run
+from program import BUILD, c_program, exists, plain, run
 
 pytestmark = pytest.mark.usefixtures("cafe")
 
 
 def test_the_calls_that_it_refuses_before_anything_is_spent():
+    run(f"{BUILD}/wisp_example base.wisp log.db c.db c.wisp u00003 8")
     c_program("personalise_refused")
     run("wisp convert base.wisp --out base.safetensors")
     run("wisp convert base.safetensors --out imported.wisp")
