@@ -117,7 +117,9 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   if (o.from.empty() || o.to.empty() || o.output.empty())
     return InvalidArgument("a rebase needs an old base, a new one and an output");
   const PlanFiles files(o.output);
-  WISP_RETURN_IF_ERROR(CheckOutput({"the output", o.output}, {{"the old base", o.from}, {"the new base", o.to}}));
+  const NamedFile bases[] = {{"the old base", o.from}, {"the new base", o.to}};
+  WISP_RETURN_IF_ERROR(files.CheckDistinct(bases));
+  WISP_RETURN_IF_ERROR(CheckWritable(o.output));
   WISP_ASSIGN_OR_RETURN(
       const FileLock lock,
       FileLock::Take(files.lock, o.output + ": another run personalises it; allowed is one at a time"));

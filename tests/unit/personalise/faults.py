@@ -32,6 +32,8 @@ FAULTS = [
          "ModelContents contents = mixture.Contents(); std::erase_if(contents.provenance, [&](const auto& e) { "
          "return std::ranges::count(from.provenance(), e) > 0 && std::ranges::count(to.provenance(), e) == 0; });",
          "rebase_test:RebaseTest.WhatTheOldBaseLearnedFrom_IsNamedInTheResult"),
+        ("rebase-deletes-its-own-base", "Rebase", "WISP_RETURN_IF_ERROR(files.CheckDistinct(bases));", "",
+         "rebase_test:RebaseTest.FilesOfThePlan_AreRefusedAsBases"),
         ("items-learn-by-a-rebase", "WriteStart", "contents.untrained = StillUntrained(from, to, mine, items);",
          "contents.untrained.clear();",
          "rebase_test:RebaseTest.CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),

@@ -177,6 +177,25 @@ TEST_F(RebaseTest, DoneAgainItTakesNothingAway) {
   EXPECT_EQ(ComputeHash(output_), served);
 }
 
+// A base among the plan's own files would be deleted before it is read.
+TEST_F(RebaseTest, FilesOfThePlan_AreRefusedAsBases) {
+  Plan(Settings());
+  MakeNewBase();
+  MustRun();
+  for (const std::string& mine : {files_.candidate, files_.start, files_.checkpoint, files_.served}) {
+    for (const bool is_old : {false, true}) {
+      const uint64_t candidate = ComputeHash(files_.candidate);
+      const auto refused =
+          Rebase({.from = is_old ? mine : base_path_, .to = is_old ? new_base_ : mine, .output = output_});
+      EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << mine;
+      EXPECT_NE(refused.status().message().find(is_old ? "the old base" : "the new base"), std::string::npos)
+          << refused.status().message();
+      ASSERT_TRUE(files_.HasCandidate() && files_.HasCheckpoint() && !files_.HasStart()) << mine;
+      EXPECT_EQ(ComputeHash(files_.candidate), candidate);
+    }
+  }
+}
+
 TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   Plan(Settings());
   MakeNewBase();
