@@ -11,9 +11,10 @@ kernels::Activation ToActivation(ActivationKind kind) {
       return kernels::Activation::kGelu;
     case ActivationKind::kGeluTanh:
       return kernels::Activation::kGeluTanh;
-    default:
+    case ActivationKind::kSilu:
       return kernels::Activation::kSilu;
   }
+  return kernels::Activation::kSilu;  // never reached: Validate refuses other values
 }
 
 }  // namespace

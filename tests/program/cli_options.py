@@ -1,5 +1,7 @@
 """Training options that mean nothing, or lack others, are refused; and the effects of a data set's name."""
 
+import re
+
 import pytest
 from program import ROOT, entries, exists, run, sql, train, write
 
@@ -22,9 +24,13 @@ def test_options_that_would_mean_nothing_are_refused():
         "--privacy-json p.json",
         "--reproducible-noise 3",
     )
+    words = next(f["words"] for f in run("lab fields --json").json if f["path"] == "training.method")
+    methods = set(words) - {"ordinary"}
+    assert all(word in run("wisp inspect --help").out for word in words), "inspect --method lacks a method"
     for option in protecting:
         said = f"{option.split()[0]} is given, but the method is ordinary, which protects nothing"
-        run(f"{train} --method ordinary {option} --out o.wisp", 2, said)
+        r = run(f"{train} --method ordinary {option} --out o.wisp", 2, said)
+        assert methods == set(re.findall(r"[a-z]+\+?", r.err.split("a --method of")[1])), r.err
     run(f"{train} --epsilon 4 --noise-multiplier 2 --out o.wisp --ledger x.db", 2, "choose one")
     for method in ("phantom", "rgp", "adafest"):
         run(f"{train} --method {method} --rows 4 --out o.wisp --ledger x.db",

@@ -181,7 +181,7 @@ class CommandLine final : public ProgramCommands {
         "Show instead the memory for recommending, and for training with --method or --recipe.\n"
         "The figures are exact, and none of it is allocated. The batch matters only for adafest and adafest+,\n"
         "whose growth it bounds, for a classifier's lists, and on a device");
-    c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
+    c->add_option("--method", inspect_.method, Allowed(*FindField("training.method", RunKind::kEvents)))->needs(memory);
     c->add_option(
          "--recipe", inspect_.recipe,
          "Recipe of the training, JSON. It sets all that is not given here, also --records. Required for a classifier")

@@ -118,6 +118,14 @@ const char* FindPrivateOption(const TrainArguments& a) {
   return nullptr;
 }
 
+std::string PrivateMethods() {
+  std::string list;
+  for (const auto& [name, method] : kMethodNames) {
+    if (method != Method::kOrdinary) list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return list;
+}
+
 Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   RunSpec given = recipe;
   if (!given.text) given.text.emplace();  // of events, options of texts are refused below
@@ -133,9 +141,8 @@ Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
     return InvalidArgument("--histogram-noise is 0, allowed is above 0 to 100000");
   if (const char* option = FindPrivateOption(a); option != nullptr && method == Method::kOrdinary)
     return InvalidArgument(
-        option,
-        " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
-        "adafest or adafest+, or leave it out");
+        option, " is given, but the method is ordinary, which protects nothing: leave it out, or choose a --method of ",
+        PrivateMethods());
   if (!a.given.Has("training.sparse.rows") || NamesRows(method)) return OkStatus();
   return InvalidArgument("--rows is given, but the method is ", GetName(method),
                          ", which selects none: choose --method fest or adafest+, or leave it out");

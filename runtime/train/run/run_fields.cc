@@ -1,6 +1,8 @@
 // The table of fields (run_spec.h).
 #include <algorithm>
+#include <array>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/train/run/run_spec.h"
@@ -21,13 +23,17 @@ constexpr ChoiceWord To(const char* word, E value) {
   return {word, static_cast<int>(value)};
 }
 
-constexpr ChoiceWord kMethods[] = {To("ordinary", Method::kOrdinary), To("phantom", Method::kPhantom),
-                                   To("rgp", Method::kRgp),           To("fest", Method::kFest),
-                                   To("adafest", Method::kAdaFest),   To("adafest+", Method::kAdaFestPlus)};
+template <class E, size_t count>
+constexpr std::array<ChoiceWord, count> To(const std::pair<const char*, E> (&names)[count]) {
+  std::array<ChoiceWord, count> words{};
+  for (size_t i = 0; i < count; ++i) words[i] = To(names[i].first, names[i].second);
+  return words;
+}
+
+constexpr auto kMethods = To(kMethodNames);
 constexpr ChoiceWord kClassifierMethods[] = {To("dp-fp", Method::kDpFp), To("phantom", Method::kPhantom),
                                              To("rgp", Method::kRgp), To("ordinary", Method::kOrdinary)};
-constexpr ChoiceWord kSamplings[] = {To("poisson", Sampling::kPoisson), To("shuffled", Sampling::kShuffled),
-                                     To("allocation", Sampling::kAllocation), To("cyclic", Sampling::kCyclic)};
+constexpr auto kSamplings = To(kSamplingNames);
 constexpr ChoiceWord kSchedules[] = {To("constant", NoiseSchedule::kConstant),
                                      To("learning_rate", NoiseSchedule::kLearningRate)};
 constexpr ChoiceWord kLosses[] = {To("record_mean", LossWeighting::kRecordMean),

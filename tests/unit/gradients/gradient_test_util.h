@@ -173,57 +173,57 @@ inline std::vector<Architecture> NewerArchitectures() {
                            .num_blocks = 1,
                            .inner_width = 6,
                            .embedding_scale = 1.7f};
-  std::vector<UniformArchitecture> all(7, base);
-  all[0].norm_kind = NormKind::kRms;
-  all[1].activation = ActivationKind::kSilu;
-  all[1].gated = true;
-  all[2].rotary = {.width = 2, .base = 100.0f};
-  all[2].positions = PositionAlignment::kEnd;
-  all[3].residual = Residual::kGated;
-  all[3].norm = NormPlacement::kPost;
-  all[4].activation = ActivationKind::kGeluTanh;
-  all[4].num_kv_heads = 1;
-  all[4].biases = Biases::kNone;
+  UniformArchitecture rms = base, gated = base, rotary = base, residual = base, few_keys = base, gated_twice = base;
+  rms.norm_kind = NormKind::kRms;
+  gated.activation = ActivationKind::kSilu;
+  gated.gated = true;
+  rotary.rotary = {.width = 2, .base = 100.0f};
+  rotary.positions = PositionAlignment::kEnd;
+  residual.residual = Residual::kGated;
+  residual.norm = NormPlacement::kPost;
+  few_keys.activation = ActivationKind::kGeluTanh;
+  few_keys.num_kv_heads = 1;
+  few_keys.biases = Biases::kNone;
   // Llama's architecture, and eSASRec's block.
-  all[5] = {.num_items = 9,
-            .max_length = 6,
-            .width = 8,
-            .num_heads = 4,
-            .num_kv_heads = 2,
-            .num_blocks = 1,
-            .inner_width = 5,
-            .activation = ActivationKind::kSilu,
-            .rotary = {.width = 2, .interleaved = true},
-            .norm_kind = NormKind::kRms,
-            .biases = Biases::kNone,
-            .gated = true,
-            .position_table = PositionTable::kNone};
-  all[6].residual = Residual::kGated;
-  all[6].activation = ActivationKind::kSilu;
-  all[6].gated = true;
-  std::vector<Architecture> every(all.begin(), all.end());
-  every.push_back(every[0]);
-  every.back().re_attention = ReAttention::kOn;
+  const UniformArchitecture llama = {.num_items = 9,
+                                     .max_length = 6,
+                                     .width = 8,
+                                     .num_heads = 4,
+                                     .num_kv_heads = 2,
+                                     .num_blocks = 1,
+                                     .inner_width = 5,
+                                     .activation = ActivationKind::kSilu,
+                                     .rotary = {.width = 2, .interleaved = true},
+                                     .norm_kind = NormKind::kRms,
+                                     .biases = Biases::kNone,
+                                     .gated = true,
+                                     .position_table = PositionTable::kNone};
+  gated_twice.residual = Residual::kGated;
+  gated_twice.activation = ActivationKind::kSilu;
+  gated_twice.gated = true;
+  UniformArchitecture noisy_rms = rms, noisy_few_keys = few_keys;
+  noisy_rms.re_attention = ReAttention::kOn;
+  noisy_few_keys.re_attention = ReAttention::kOn;
+  std::vector<Architecture> every = {rms, gated, rotary, residual, few_keys, llama, gated_twice, noisy_rms};
   // Types and a norm of the embedding; biases of queries, keys and values alone.
-  every.push_back(every[2]);
+  every.push_back(rotary);
   every.back().attend = Attend::kAll;
   every.back().token_types = {.count = 3, .separator = 2};
   every.back().embedding_norm_epsilon = 1e-3f;
-  every.push_back(every[5]);
+  every.push_back(llama);
   for (BlockSpec& b : every.back().blocks) b.biases = Biases::kQkv;
   // A cosine head, on a tied and on an untied table.
-  every.push_back(every[2]);
+  every.push_back(rotary);
   every.back().head.temperature = 0.3f;
-  every.push_back(every[6]);
+  every.push_back(gated_twice);
   every.back().head = {.output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained, .temperature = 0.5f};
-  every.push_back(every[4]);
-  every.back().re_attention = ReAttention::kOn;
+  every.push_back(noisy_few_keys);
   // Windows, of one block or of all, and the variances of Re-Attention within one.
-  for (const size_t of : {5, 7, 3}) {
-    every.push_back(every[of]);
+  for (const UniformArchitecture& of : {llama, noisy_rms, residual}) {
+    every.push_back(of);
     every.back().blocks.push_back(every.back().blocks.front());
     every.back().blocks.back().attention.window = 2;
-    if (of == 7) every.back().blocks.front().attention.window = 3;
+    if (of == noisy_rms) every.back().blocks.front().attention.window = 3;
   }
   return every;
 }

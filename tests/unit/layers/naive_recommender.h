@@ -5,6 +5,8 @@
 #ifndef WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_
 #define WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -328,9 +330,11 @@ class NaiveRecommender {
       case ActivationKind::kGeluTanh:
         return x *
                Sigmoid(T(2 * std::sqrt(2 / M_PI)) * (x + T(0.044715) * x * x * x));  // (1 + tanh u) / 2 = sigmoid(2 u)
-      default:
+      case ActivationKind::kSilu:
         return x * Sigmoid(x);
     }
+    ADD_FAILURE() << "the oracle has no formula for activation " << static_cast<int>(kind);
+    return x;
   }
 
   Matrix FeedForward(const std::string& block, const FeedForwardSpec& spec, const Matrix& x, Variances& v) const {

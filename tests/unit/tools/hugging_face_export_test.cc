@@ -115,5 +115,18 @@ TEST(HuggingFaceExport, SettingsThatAFamilyLacks_AreRefused) {
   EXPECT_TRUE(changed([](Architecture& a) { a.blocks.clear(); }));
 }
 
+TEST(HuggingFaceExport, ActivationWithoutAName_IsRefused) {
+  const TemporaryFolder temporary;
+  Converted made;
+  ASSERT_TRUE(Convert(GoldenFolder("llama"), temporary / "m.wisp", {}, &made).ok());
+  Architecture a = made.description.architecture;
+  a.blocks[0].feed_forward.activation = static_cast<ActivationKind>(200);
+  const Status status = hf::ExportTexts("m.wisp", hf::LlamaFamily(), a, {}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_EQ(status.message(),
+            "m.wisp: its activation (number 200 in schema/common.fbs) has no name in Hugging Face, allowed are gelu, "
+            "gelu_new, gelu_pytorch_tanh, silu, relu");
+}
+
 }  // namespace
 }  // namespace wisp::hugging_face_export_test

@@ -29,12 +29,15 @@ const ModelClass* ClassFor(const Family& family, HeadKind head, bool has_window 
   return found == classes.end() ? nullptr : &*found;
 }
 
+// Returns null if Hugging Face has no word for it.
 const char* ActivationWord(ActivationKind kind) {
   const auto names = Activations();
-  return std::find_if(names.begin(), names.end(), [&](const ActivationName& a) { return a.kind == kind; })->name;
+  const auto found = std::find_if(names.begin(), names.end(), [&](const ActivationName& a) { return a.kind == kind; });
+  return found == names.end() ? nullptr : found->name;
 }
 
-OrderedJson Sizes(const ModelType& type, const Architecture& a, const BlockSpec& block, uint32_t first_position) {
+OrderedJson Sizes(const ModelType& type, const Architecture& a, const BlockSpec& block, const char* activation,
+                  uint32_t first_position) {
   const SizeKeys& keys = type.keys;
   OrderedJson json = {{"vocab_size", a.num_items},
                       {keys.width, a.width},
@@ -42,7 +45,7 @@ OrderedJson Sizes(const ModelType& type, const Architecture& a, const BlockSpec&
                       {keys.blocks, a.blocks.size()},
                       {keys.inner, block.feed_forward.inner_width},
                       {keys.positions, a.max_length + first_position},
-                      {keys.activation, ActivationWord(block.feed_forward.activation)}};
+                      {keys.activation, activation}};
   if (keys.epsilon != nullptr) json[keys.epsilon] = Short(block.norm_epsilon);
   return json;
 }
@@ -170,9 +173,14 @@ Result<std::string> WriteConfig(const std::string& name, const Family& family, c
     return Unsupported(name, ": ", family.name, " models have no such head",
                        (a.blocks.empty() ? ", and at least one block" : ""), "; --family names another one");
   }
+  const char* const activation = ActivationWord(a.blocks[0].feed_forward.activation);
+  if (activation == nullptr) {
+    return Unsupported(name, ": its activation (number ", static_cast<uint32_t>(a.blocks[0].feed_forward.activation),
+                       " in schema/common.fbs) has no name in Hugging Face, allowed are ", JoinNames(Activations()));
+  }
   const ModelType& type = *FindModelType(model_class->model_type);
   OrderedJson json = {{"architectures", {model_class->name}}, {"model_type", type.name}};
-  json.update(Sizes(type, a, a.blocks[0], WrittenAs(family, a.head.kind).first_position));
+  json.update(Sizes(type, a, a.blocks[0], activation, WrittenAs(family, a.head.kind).first_position));
   AddFamilyKeys(family, a, a.blocks[0], json);
   std::vector<std::string> labels = class_names;
   for (uint32_t i = static_cast<uint32_t>(labels.size()); i < a.head.num_classes; ++i)
