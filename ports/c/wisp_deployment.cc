@@ -294,13 +294,19 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   return wisp::ports::FillResult(quality, out, "wisp_quality");
 }
 
-Status RebaseTo(const char* from, const char* to, const char* output, wisp_rebase_result* out) {
-  if (from == nullptr || to == nullptr || output == nullptr)
-    return InvalidArgument("wisp_rebase: from_path, to_path and output_path must not be NULL");
+Status RebaseTo(const wisp_rebase_options* given, wisp_rebase_result* out) {
+  if (given == nullptr) return InvalidArgument("wisp_rebase: options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::MakeOptions(given, "wisp_rebase_options"));
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckGiven("wisp_rebase", "from_path, to_path, output_path and ledger_path",
+                                               {o.from_path, o.to_path, o.output_path, o.ledger_path}));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_rebase_result"));
-  WISP_ASSIGN_OR_RETURN(
-      const wisp::RebaseResult r,
-      wisp::Rebase({.from = from, .to = to, .output = output, .created_by = std::string("wisp ") + wisp_version()}));
+  WISP_ASSIGN_OR_RETURN(const wisp::RebaseResult r,
+                        wisp::Rebase({.from = o.from_path,
+                                      .to = o.to_path,
+                                      .output = o.output_path,
+                                      .ledger = o.ledger_path,
+                                      .start_over = o.start_over != 0,
+                                      .created_by = std::string("wisp ") + wisp_version()}));
   if (out == nullptr) return OkStatus();
   const wisp_rebase_result filled{.size = sizeof(wisp_rebase_result),
                                   .carried = r.carried ? 1 : 0,
@@ -432,9 +438,8 @@ wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t n
   return Guarded(error, [&] { return Evaluate(model_path, log_path, num_threads, quality); });
 }
 
-wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path, wisp_rebase_result* result,
-                      wisp_error* error) {
-  return Guarded(error, [&] { return RebaseTo(from_path, to_path, output_path, result); });
+wisp_code wisp_rebase(const wisp_rebase_options* options, wisp_rebase_result* result, wisp_error* error) {
+  return Guarded(error, [&] { return RebaseTo(options, result); });
 }
 
 wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,

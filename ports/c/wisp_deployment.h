@@ -215,10 +215,21 @@ WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, u
 
 /* ---- New bases and items (in libwisp alone) --------------------------------------------------------------------- */
 
+typedef struct wisp_rebase_options {
+  size_t size;
+  const char* from_path;   /* the previous base; required */
+  const char* to_path;     /* the new base; required */
+  const char* output_path; /* wisp_run_options.output_path; required */
+  const char* ledger_path; /* the plan's ledger, which is read only; required */
+  /* 1: what was learned and is served is given up where it could never be served on the new base; 0: that is refused */
+  int32_t start_over;
+  int32_t not_read;
+} wisp_rebase_options;
+
 typedef struct wisp_rebase_result { /* what was carried over */
   size_t size;
-  /* 0: nothing was learned yet, shapes differ in more than the number of items, or the new base was not trained from
-   * the old one: training then starts over */
+  /* 0: nothing was learned yet or, with start_over, it could not be carried over or not be served: training then starts
+   * over with what the plan has left */
   int32_t carried;
   uint32_t shared_items; /* items of both bases */
   uint32_t lost_items;   /* items of the old base alone: what was learned of them is lost */
@@ -227,9 +238,10 @@ typedef struct wisp_rebase_result { /* what was carried over */
 
 /* For an app update with a new base: carries what was learned in output_path over to it, by the items' keys, and serves
  * the new base until an evaluation finds the carried model better. Runs must name the new base from then on. Nothing
- * is charged, and what was spent stays spent. The call may be repeated after a power cut. `result` may be NULL. */
-WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path,
-                               wisp_rebase_result* result, wisp_error* error);
+ * is charged, and what was spent stays spent. The call may be repeated after a power cut. WISP_INVALID_ARGUMENT: what
+ * was learned would be lost, because it cannot be carried over or the plan has no step or evaluation left, and
+ * start_over is 0; nothing has changed, so keep the previous base. `result` may be NULL. */
+WISP_API wisp_code wisp_rebase(const wisp_rebase_options* options, wisp_rebase_result* result, wisp_error* error);
 
 /* wisp_rebase for an adapter (wisp_personalise_options.adapter_rank) that was trained beside from_path: writes an
  * adapter for to_path to `out_path`. It is not evaluated. WISP_INVALID_ARGUMENT: the bases differ in more than their

@@ -1,5 +1,7 @@
 #include "runtime/personalise/rebase.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "runtime/model/catalogue.h"
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/provenance.h"
+#include "runtime/personalise/deployment.h"
 #include "runtime/personalise/plan_files.h"
 #include "runtime/personalise/heal_plan.h"
 #include "runtime/personalise/related_bases.h"
@@ -102,7 +105,45 @@ bool IsDone(const PlanFiles& files, const ModelFile& from, const ModelFile& to) 
     const auto model = ModelFile::Open(path);
     return model.ok() && ContinuesFrom(to, from, *model);
   };
-  return is_of(files.served) && (files.HasCandidate() ? is_of(files.candidate) : HasBegun(files, from, to));
+  if (!is_of(files.served)) return false;
+  if (files.HasCandidate()) return is_of(files.candidate);
+  return files.HasStart() ? HasBegun(files, from, to) : !files.HasCheckpoint();
+}
+
+// True if people are served a model that learned. A damaged one is served to nobody.
+Result<bool> ServesLearned(const PlanFiles& files, const ModelFile& from, const ModelFile& to) {
+  if (access(files.served.c_str(), F_OK) != 0 || IsServedDamaged(files)) return false;
+  WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files.served));
+  if (served.content_hash() == from.content_hash() || served.content_hash() == to.content_hash()) return false;
+  if (BeganWith(served, from) || BeganWith(served, to)) return true;
+  return InvalidArgument(files.served, ": it is neither ", from.name(),
+                         " nor was it personalised from it: name another output");
+}
+
+// A reason why the plan would never serve what is carried over to `to`; empty: it may.
+Result<std::string> ExplainNeverServed(const std::string& path, const ModelFile& to) {
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
+  WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
+  WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, ComputeLeft(ledger, settings));
+  WISP_ASSIGN_OR_RETURN(const uint64_t steps,
+                        StepsThatPlanCovers(ledger, settings, left, to.architecture(), left.steps_of_next));
+  // A model is evaluated and served after it has trained.
+  if (steps == 0) return "the plan of " + path + " has no step left for it";
+  const bool counts_evaluations = settings.evaluations > 0 && settings.evaluates_locally == 0;
+  return counts_evaluations && left.evaluations == 0 ? "the plan of " + path + " has no evaluation left" : "";
+}
+
+// Refuses to take away for good what was learned. While a candidate or start exists, the answer does not depend on
+// which model is served, which an evaluation without noise may have decided.
+Status CheckNothingIsLost(const PlanFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
+                          bool has_learned, const RebaseResult& result) {
+  WISP_ASSIGN_OR_RETURN(const bool serves_learned, ServesLearned(files, from, to));
+  if (o.start_over || (!has_learned && !serves_learned)) return OkStatus();
+  const std::string why =
+      has_learned ? result.why_not : "neither a candidate nor a start that could be carried over is left";
+  if (why.empty()) return OkStatus();
+  return InvalidArgument(files.served, ": what was learned would be lost: ", why, "; keep ", o.from,
+                         " as the base, or set `start_over` to serve ", o.to, " and give up what was learned");
 }
 
 // Deletes in an order that a power cut cannot make ambiguous: a candidate without its start could not be recognised.
@@ -114,11 +155,11 @@ Status ForgetOld(const PlanFiles& files, const RebaseOptions& o, bool keep_start
 }  // namespace
 
 Result<RebaseResult> Rebase(const RebaseOptions& o) {
-  if (o.from.empty() || o.to.empty() || o.output.empty())
-    return InvalidArgument("a rebase needs an old base, a new one and an output");
+  if (o.from.empty() || o.to.empty() || o.output.empty() || o.ledger.empty())
+    return InvalidArgument("a rebase needs an old base, a new one, an output and the plan's ledger");
   const PlanFiles files(o.output);
-  const NamedFile bases[] = {{"the old base", o.from}, {"the new base", o.to}};
-  WISP_RETURN_IF_ERROR(files.CheckDistinct(bases));
+  const NamedFile read[] = {{"the old base", o.from}, {"the new base", o.to}, {"the ledger", o.ledger}};
+  WISP_RETURN_IF_ERROR(files.CheckDistinct(read));
   WISP_RETURN_IF_ERROR(CheckWritable(o.output));
   WISP_ASSIGN_OR_RETURN(
       const FileLock lock,
@@ -146,10 +187,15 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   WISP_ASSIGN_OR_RETURN(const std::optional<ModelFile> mine, OpenMine(files, from, result.damaged));
   if (!mine) {
     result.why_not = result.damaged.empty() ? "nothing was learned yet" : result.damaged;
-  } else if (result.why_not = ExplainUnrelated(from, to, items); result.why_not.empty()) {
-    WISP_RETURN_IF_ERROR(WriteStart(files, o, from, to, *mine, items));
-    result.carried = true;
+  } else {
+    result.why_not = ExplainUnrelated(from, to, items);
+    if (result.why_not.empty()) {
+      WISP_ASSIGN_OR_RETURN(result.why_not, ExplainNeverServed(o.ledger, to));
+    }
+    result.carried = result.why_not.empty();
   }
+  WISP_RETURN_IF_ERROR(CheckNothingIsLost(files, o, from, to, mine.has_value(), result));
+  if (result.carried) WISP_RETURN_IF_ERROR(WriteStart(files, o, from, to, *mine, items));
   WISP_RETURN_IF_ERROR(ForgetOld(files, o, result.carried));
   return result;
 }

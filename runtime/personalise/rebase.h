@@ -1,7 +1,7 @@
 // Carries over what was learned to a new base, which comes with an app's update or has new items.
 //
 //   WISP_ASSIGN_OR_RETURN(const RebaseResult moved, Rebase({.from = "base-1.wisp", .to = "base-2.wisp",
-//                                                           .output = "mine.wisp"}));
+//       .output = "mine.wisp", .ledger = "log.ledger"}));
 //
 // The change that training made to the old base is added to the new one: to rows of items by their keys, to everything
 // else by its position. People are served the new base until an evaluation finds the carried model better than it, so a
@@ -20,12 +20,17 @@ namespace wisp {
 struct RebaseOptions {
   std::string from, to;  // files of the old base and the new one
   std::string output;    // the served model (plan_files.h)
+  // The plan's ledger, which says whether anything carried over could still be served. Read only if something was
+  // learned; never written.
+  std::string ledger;
+  // True: what was learned and is served is given up where it could never be served on the new base.
+  bool start_over = false;
   std::string created_by = {};
 };
 
 struct RebaseResult {
-  // False if nothing was learned yet, if shapes differ in more than the number of items, or if the new base was not
-  // trained from the old one. Training then starts from the new base, with what the plan has left.
+  // False if nothing was learned yet or, with `start_over`, if what was learned could not be carried over or not be
+  // served. Training then starts from the new base, with what the plan has left.
   bool carried = false;
   std::string why_not;
   std::string damaged;        // sentences about files that could not be read and are lost; empty: none
@@ -33,7 +38,9 @@ struct RebaseResult {
   uint32_t lost_items = 0;    // items of the old base alone: what was learned of them is lost
 };
 
-// kInvalidArgument: `output` was personalised from another base than `from`. kIo: the disk, or a run is running. It
+// kInvalidArgument: `output` was personalised from another base than `from`; or, without `start_over`, what was learned
+// would never be served again, because it cannot be carried over or the plan has no step or evaluation left. Nothing
+// has changed then. kPrivacyRefused: the ledger has no plan. kIo: the disk, or a run is running. It
 // may be repeated after a power cut, and then finishes what it began.
 Result<RebaseResult> Rebase(const RebaseOptions& options);
 

@@ -213,9 +213,9 @@ private fun deploymentCases(t: Cases) {
             holds(sentences.isNotEmpty()) { "a run said nothing" }
         }
         val newer = File(t.log.absoluteFile.parentFile, "newer.wisp")
-        same(Deployment.rebase(t.model.path, newer.path, options.output).sharedItems, 480)
+        same(Deployment.rebase(t.model.path, newer.path, options.output, options.ledger).sharedItems, 480)
         refused(WispException.Code.INVALID_ARGUMENT, "nothing is to be carried") {
-            Deployment.rebase(newer.path, newer.path, options.output)
+            Deployment.rebase(newer.path, newer.path, options.output, options.ledger)
         }
     }
 }

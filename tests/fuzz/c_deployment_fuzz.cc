@@ -335,7 +335,14 @@ class Machine : wisp::fuzz::Caller {
     const char* const output = Path(output_, input);
     if (choice % 2 == 0) {
       Filled<wisp_rebase_result> result(input);
-      Held(wisp_rebase(from, to, output, result.get(), &error_));
+      Sized<wisp_rebase_options> o;
+      o.options.from_path = from;
+      o.options.to_path = to;
+      o.options.output_path = output;
+      o.options.ledger_path = Path(ledger_, input);
+      o.options.start_over = choice / 2 % 2;
+      Resize(o, input);
+      Held(wisp_rebase(&o.options, result.get(), &error_));
     } else {
       Held(wisp_rebase_adapter(from, Path(input), to, output, &error_));
     }

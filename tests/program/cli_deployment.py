@@ -347,12 +347,15 @@ def test_one_word_written_with_a_combined_letter_and_with_two_characters_is_two(
     run("wisp log import marked.db --data marked.csv", 0, "marked.csv: 1 key with accents as characters of their own")
     r = run("wisp catalogue list --model base-2.wisp")
     assert last_line(r.out) == "bagel-new\tNew bagel\tuntrained"
-    run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp",
+    run(f"{plan} --for '6 months' --every '1 month' --steps 1 --evaluation none --ledger next.ledger")
+    run("wisp personalise --data log.db --model base.wisp --out next.wisp --ledger next.ledger")
+    run("wisp personalise --data log.db --model base-2.wisp --out next.wisp --ledger next.ledger",
         2, "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp catalogue rebase.")
-    r = run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out mine.wisp --json")
+    run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out next.wisp", 2, "--ledger is missing")
+    r = run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out next.wisp --ledger next.ledger --json")
     assert r["carried"] and r["lost_items"] == 0
-    assert same("mine.wisp", "base-2.wisp"), "another model than the new base is served, and it was not evaluated"
-    run("wisp personalise --data log.db --model base-2.wisp --out mine.wisp --json")
+    assert same("next.wisp", "base-2.wisp"), "another model than the new base is served, and it was not evaluated"
+    run("wisp personalise --data log.db --model base-2.wisp --out next.wisp --ledger next.ledger --json")
 
 
 def test_a_user_without_history_gets_popular_items():
@@ -373,10 +376,10 @@ def test_a_user_without_history_gets_popular_items():
     run("wisp catalogue retire --model base-2.wisp --items none.txt --out x.wisp",
         2, "there is no item 'no-such-item' in it")
     assert not exists("x.wisp"), "a refused retirement left a file"
-    r = run("wisp catalogue rebase --from base-2.wisp --to base-4.wisp --out mine.wisp --json")
+    r = run("wisp catalogue rebase --from base-2.wisp --to base-4.wisp --out next.wisp --ledger next.ledger --json")
     assert r["carried"] and r["lost_items"] == 0
-    run("wisp personalise --data log.db --model base-4.wisp --out mine.wisp")
-    r = run("wisp catalogue list --model mine.wisp.start --json")
+    run("wisp personalise --data log.db --model base-4.wisp --out next.wisp --ledger next.ledger")
+    r = run("wisp catalogue list --model next.wisp.start --json")
     assert [i["key"] for i in r["items"] if i["retired"]] == [first]
 
 
@@ -390,7 +393,7 @@ def test_the_provenance_of_the_old_base_moves_along():
     run("wisp train --recipe plain.json --model base.wisp --data log.db --out known.wisp")
     run(f"{plan} --for '2 months' --every '1 month' --steps 2 --evaluation none --ledger known.ledger")
     run("wisp personalise --data log.db --model known.wisp --out moved.wisp --ledger known.ledger --other-data")
-    r = run("wisp catalogue rebase --from known.wisp --to base.wisp --out moved.wisp")
+    r = run("wisp catalogue rebase --from known.wisp --to base.wisp --out moved.wisp --ledger known.ledger")
     assert "serves the new base; what was learned is carried over" in r.out, "a rebase to an ancestor says"
     assert same("moved.wisp", "base.wisp"), "a rebase to an ancestor does not serve it"
     run(f"wisp train --recipe {ROOT}/models/recipes/cafe-device.json --model moved.wisp.start --data log.db --out"
@@ -399,6 +402,17 @@ def test_the_provenance_of_the_old_base_moves_along():
     dataset = run("wisp inspect base.wisp --json")["provenance"][0]["dataset"]
     run(f"wisp recommend --model moved.wisp.start --history tea-mint --private --public-dataset '{dataset}'",
         4, "run 3 of the provenance, on the data set .log.db., states no epsilon")
+
+
+def test_what_was_learned_is_given_up_only_if_asked_for():
+    run(f"{plan} --for '1 month' --every '1 month' --steps 2 --evaluation none --ledger short.ledger")
+    run("wisp personalise --data log.db --model base.wisp --out short.wisp --ledger short.ledger")
+    rebase = "wisp catalogue rebase --from base.wisp --to base-2.wisp --out short.wisp --ledger short.ledger"
+    copy("short.wisp", "kept.wisp")
+    run(rebase, 2, "what was learned would be lost: the plan of short.ledger has no step left.*--start-over")
+    assert same("short.wisp", "kept.wisp") and exists("short.wisp.candidate"), "a refused rebase took a file away"
+    run(f"{rebase} --start-over")
+    assert same("short.wisp", "base-2.wisp")
 
 
 def test_what_was_written_is_read_by_its_owner_alone():

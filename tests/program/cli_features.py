@@ -93,5 +93,5 @@ def test_private_training_learns_from_features_too():
 
 
 def test_other_commands_take_such_a_model_or_say_why_not():
-    run("wisp catalogue rebase --from new.wisp --to base-2.wisp --out mine.wisp")
+    run("wisp catalogue rebase --from new.wisp --to base-2.wisp --out mine.wisp --ledger log.ledger")
     run("wisp convert base-2.wisp --out base.safetensors", 3, "has item features")

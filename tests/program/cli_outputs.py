@@ -87,7 +87,7 @@ def test_a_log_is_never_replaced():
     run("wisp log backup log.db --out letter.db", 2, "will not be replaced by a copy of a log")
     run("wisp catalogue add --model base.wisp --items new.tsv --out log.db", 2, "is an SQLite database")
     write("other.wisp", "Dear Bob,\n")
-    run("wisp catalogue rebase --from base.wisp --to base.wisp --out other.wisp",
+    run("wisp catalogue rebase --from base.wisp --to base.wisp --out other.wisp --ledger log.ledger",
         2, f"other.wisp, a file that is there and is not {model}")
     assert read("letter.db") == read("other.wisp") == "Dear Bob,\n", "a letter was replaced"
     # Files that a private run writes beside its model.

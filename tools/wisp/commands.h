@@ -214,7 +214,8 @@ struct ReportArguments {
 };
 
 struct RebaseArguments {
-  std::string from, to, out, adapter;
+  std::string from, to, out, ledger, adapter;
+  bool start_over = false;
 };
 
 struct CatalogueArguments {

@@ -32,6 +32,7 @@ constexpr Name kNames[] = {
     {"`rows`", "--rows, or training.sparse.rows in a recipe"},
     {"`runs`", "--every"},
     {"`steps_per_run`", "--steps"},
+    {"`start_over`", "--start-over"},
     {"`table`", "--table"},
     {"`text_column`", "--text-column"},
     {"`time_column`", "--time-column"},

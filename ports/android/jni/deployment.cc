@@ -95,11 +95,18 @@ jobject Evaluate(JNIEnv* env, jclass, jstring model, jstring log, jint threads) 
   });
 }
 
-jobject Rebase(JNIEnv* env, jclass, jstring from, jstring to, jstring output) {
+jobject Rebase(JNIEnv* env, jclass, jstring from, jstring to, jstring output, jstring ledger, jboolean start_over) {
   return Guarded(env, [&] {
+    const std::string from_path = GetText(env, from, "from"), to_path = GetText(env, to, "to"),
+                      output_path = GetText(env, output, "output"), ledger_path = GetText(env, ledger, "ledger");
+    wisp_rebase_options o = WISP_INIT(wisp_rebase_options);
+    o.from_path = from_path.c_str();
+    o.to_path = to_path.c_str();
+    o.output_path = output_path.c_str();
+    o.ledger_path = ledger_path.c_str();
+    o.start_over = start_over == JNI_TRUE ? 1 : 0;
     wisp_rebase_result r = WISP_INIT(wisp_rebase_result);
-    Check(env, wisp_rebase, GetText(env, from, "from").c_str(), GetText(env, to, "to").c_str(),
-          GetText(env, output, "output").c_str(), &r);
+    Check(env, wisp_rebase, &o, &r);
     jobject result = New(env, Made::kRebaseResult, static_cast<jboolean>(r.carried != 0),
                          static_cast<jint>(r.shared_items), static_cast<jint>(r.lost_items));
     CheckPending(env);
@@ -115,7 +122,9 @@ bool RegisterDeployment(JNIEnv* env, jclass native) {
       Native("budget", "(Ljava/lang/String;Ldev/wisp/Anchor;D)Ldev/wisp/Budget;", Budget),
       Native("statement", "(Ljava/lang/String;Ldev/wisp/Anchor;DZ)Ljava/lang/String;", Statement),
       Native("evaluate", "(Ljava/lang/String;Ljava/lang/String;I)Ldev/wisp/Quality;", Evaluate),
-      Native("rebase", "(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;)Ldev/wisp/RebaseResult;", Rebase),
+      Native("rebase",
+             "(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Z)Ldev/wisp/RebaseResult;",
+             Rebase),
   };
   return env->RegisterNatives(native, methods, std::size(methods)) == JNI_OK;
 }

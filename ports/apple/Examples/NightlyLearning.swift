@@ -47,7 +47,13 @@
       try? files.removeItem(at: next)
       try files.copyItem(at: shipped, to: next)
       if files.fileExists(atPath: base.path) {
-        try Deployment.rebase(from: base, to: next, output: folder.appendingPathComponent("mine.wisp"))
+        do {
+          try Deployment.rebase(
+            from: base, to: next, output: folder.appendingPathComponent("mine.wisp"),
+            ledger: folder.appendingPathComponent("log.ledger"))
+        } catch let refused as WispError where refused.code == .invalidArgument {
+          return base  // the new base could never serve what was learned
+        }
         _ = try files.replaceItemAt(base, withItemAt: next)
       } else {
         try files.moveItem(at: next, to: base)

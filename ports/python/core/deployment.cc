@@ -200,13 +200,16 @@ Dict Evaluate(Dict dict) {
 
 Dict Rebase(Dict dict) {
   Options given(std::move(dict), "rebase");
-  const char* const from = given.Path("from_model");
-  const char* const to = given.Path("to_model");
-  const char* const output = given.Path("output");
+  wisp_rebase_options options = WISP_INIT(wisp_rebase_options);
+  options.from_path = given.Path("from_model");
+  options.to_path = given.Path("to_model");
+  options.output_path = given.Path("output");
+  options.ledger_path = given.Path("ledger");
+  options.start_over = given.Flag("start_over");
   given.End();
   wisp_rebase_result result = WISP_INIT(wisp_rebase_result);
   wisp_error error;
-  const wisp_code code = WithoutGil([&] { return wisp_rebase(from, to, output, &result, &error); });
+  const wisp_code code = WithoutGil([&] { return wisp_rebase(&options, &result, &error); });
   Check(code, error);
   Dict out;
   out["carried"] = result.carried != 0;

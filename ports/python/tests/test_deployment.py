@@ -125,9 +125,22 @@ def test_a_new_base_carries_what_was_learned(deployment, tmp_path):
     wisp.run_planned(**planned_run)
     newer = tmp_path / "newer.wisp"
     wisp.catalogue_add(CAFE, [("tea-snow",)], newer)
-    rebased = wisp.rebase(CAFE, newer, planned_run["output"])
+    rebased = wisp.rebase(CAFE, newer, planned_run["output"], planned_run["ledger"])
     assert rebased.carried and rebased.shared_items == 480 and rebased.lost_items == 0
     assert wisp.run_planned(**{**planned_run, "model": newer}).runs_left == 1
+
+
+def test_what_would_be_lost_is_not_given_up_unasked(deployment, tmp_path):
+    plan, planned_run = deployment
+    wisp.make_plan(**plan)
+    while wisp.run_planned(**planned_run).runs_left > 0:
+        pass
+    newer = tmp_path / "newer.wisp"
+    wisp.catalogue_add(CAFE, [("tea-snow",)], newer)
+    moves = (CAFE, newer, planned_run["output"], planned_run["ledger"])
+    with pytest.raises(wisp.InvalidArgument, match="what was learned would be lost"):
+        wisp.rebase(*moves)
+    assert wisp.rebase(*moves, start_over=True).shared_items == 480
 
 
 def test_an_adapter_is_carried_over(files, tmp_path):

@@ -79,7 +79,7 @@ def test_what_is_required_of_others_is_named():
         (lambda: wisp.budget(None), "budget: ledger"),
         (lambda: wisp.privacy_statement(None, 1e-3), "privacy_statement: ledger"),
         (lambda: wisp.run_planned(CAFE, "log.db", "mine.wisp", None), "run_planned: ledger"),
-        (lambda: wisp.rebase(CAFE, None, "mine.wisp"), "rebase: to_model"),
+        (lambda: wisp.rebase(CAFE, None, "mine.wisp", "log.ledger"), "rebase: to_model"),
         (lambda: wisp.Recommender.open(None), "Recommender.open: path"),
         (lambda: wisp.Log.open(None), "Log.open: path"),
         (lambda: wisp.convert(None, "m.wisp"), "convert: source"),

@@ -139,8 +139,10 @@ def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality:
     return Quality(**_core.evaluate(dict(locals())))
 
 
-def rebase(from_model: Path, to_model: Path, output: Path) -> Rebased:
-    """Carries what was learned in `output` over to a new base, by the items' keys. Nothing is charged."""
+def rebase(from_model: Path, to_model: Path, output: Path, ledger: Path, *, start_over: bool = False) -> Rebased:
+    """Carries what was learned in `output` over to a new base, by the items' keys. Nothing is charged.
+
+    If what was learned would be lost, `InvalidArgument` says why. `start_over` gives it up."""
     return Rebased(**_core.rebase(dict(locals())))
 
 

@@ -123,7 +123,8 @@ export class Device {
   evaluate(model: string): Promise<{ ndcgAt10: number; hitAt10: number; numUsers: number }>;
   budget(options: { delta: number }): Promise<Budget>;
   statement(options: { delta: number; format?: "text" | "json" }): Promise<string>;
-  rebase(options: { from: string; to: string; output: string }): Promise<Record<string, number>>;
+  /** Refused if what was learned would be lost; `startOver` gives it up. */
+  rebase(options: { from: string; to: string; output: string; startOver?: boolean }): Promise<Record<string, number>>;
   version(): Promise<string>;
   /** Ends the running call, as if the page had been closed. */
   cancel(): Promise<void>;

@@ -39,7 +39,7 @@ const OPTIONS = {
   recommend: ["model", "user", "history", "count", "excluded", "candidates", "allowSeen"],
   budget: ["delta"],
   statement: ["delta", "format"],
-  rebase: ["from", "to", "output"]
+  rebase: ["from", "to", "output", "startOver"]
 };
 
 // Fields of the C interface that a page must not set: files are given by the names `model` and `output`.
@@ -358,13 +358,18 @@ class Host {
             this.library.constant("WISP_STATEMENT_", format, "format")));
   }
 
-  rebase({from, to, output}) {
+  rebase({from, to, output, startOver}) {
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_rebase_result");
       this.forgetModels();
+      const files = {
+        fromPath: pathOf(from),
+        toPath: pathOf(to),
+        outputPath: pathOfOutput(output),
+        ledgerPath: `${ROOT}/${LEDGER}`
+      };
       this.library.call(
-          scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOfOutput(output)),
-          out);
+          scope, "wisp_rebase", this.library.struct(scope, "wisp_rebase_options", {...files, startOver}), out);
       return this.library.read("wisp_rebase_result", out);
     });
   }

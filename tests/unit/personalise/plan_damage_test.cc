@@ -140,12 +140,14 @@ TEST_P(PlanDamageTest, ARebaseCarriesOverWhatIsWhole) {
   Harm(files_.candidate, GetParam());
   // A file that a run could still rewrite is not thrown away.
   const uint64_t bytes = std::filesystem::file_size(files_.checkpoint);
-  const Status refused = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_}).status();
+  const Status refused =
+      Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_, .ledger = ledger_path_}).status();
   EXPECT_NE(refused.message().find("first let one run with the old base resume from it"), std::string::npos)
       << refused.message();
   EXPECT_EQ(std::filesystem::file_size(files_.checkpoint), bytes);
   std::filesystem::remove(files_.checkpoint);
-  const auto carried = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_});
+  const auto carried =
+      Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_, .ledger = ledger_path_});
   ASSERT_TRUE(carried.ok()) << carried.status().message();
   EXPECT_TRUE(carried->carried) << "of the start";
   EXPECT_NE(carried->damaged.find(files_.candidate), std::string::npos) << carried->damaged;

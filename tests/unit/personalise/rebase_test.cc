@@ -1,6 +1,9 @@
 // A new base: learned changes move over by keys, nothing is worse meanwhile, and a power cut loses nothing.
 #include "runtime/personalise/rebase.h"
 
+#include <fstream>
+#include <map>
+
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/lineage.h"
 #include "runtime/train/run/check_start.h"
@@ -29,11 +32,29 @@ class RebaseTest : public PlannedRunTest {
     grown->contents.allow_seen = allow_seen_;
     ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
   }
-  RebaseOptions MakeRebaseOptions() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
+  RebaseOptions MakeRebaseOptions() const {
+    return {.from = base_path_, .to = new_base_, .output = output_, .ledger = ledger_path_};
+  }
   PlannedRunOptions OnNewBase() {
     PlannedRunOptions o = Options();
     o.base_path = new_base_;
     return o;
+  }
+  // Expects a refusal that names `why` and changes no file.
+  void ExpectRefused(const RebaseOptions& options, const std::string& why) {
+    const auto read = [this] {
+      std::map<std::string, std::string> files;
+      for (const std::string& path : {files_.served, files_.candidate, files_.checkpoint, files_.start}) {
+        std::ifstream file(path, std::ios::binary);
+        files[path] = file ? std::string(std::istreambuf_iterator<char>(file), {}) : "none";
+      }
+      return files;
+    };
+    const auto before = read();
+    const Status refused = Rebase(options).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.message();
+    EXPECT_NE(refused.message().find(why), std::string::npos) << refused.message();
+    EXPECT_TRUE(read() == before) << "a refusal changed a file";
   }
   // Returns the row of an item, by its key.
   static std::vector<float> Row(const ModelFile& model, const std::string& key) {
@@ -98,7 +119,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   ModelContents contents = *ChangeOffer(second, std::vector<std::string>{Key(2)}, Offer::kRetired, room);
   const std::string third = folder_ / "base-3.wisp";
   ASSERT_TRUE(WriteModel(third, contents).ok());
-  ASSERT_TRUE(Rebase({.from = new_base_, .to = third, .output = output_})->carried);
+  ASSERT_TRUE(Rebase({.from = new_base_, .to = third, .output = output_, .ledger = ledger_path_})->carried);
   EXPECT_FALSE(ModelFile::Open(output_)->untrained().empty());
   EXPECT_TRUE(ModelFile::Open(files_.start)->untrained().empty());
 }
@@ -185,8 +206,10 @@ TEST_F(RebaseTest, FilesOfThePlan_AreRefusedAsBases) {
   for (const std::string& mine : {files_.candidate, files_.start, files_.checkpoint, files_.served}) {
     for (const bool is_old : {false, true}) {
       const uint64_t candidate = ComputeHash(files_.candidate);
-      const auto refused =
-          Rebase({.from = is_old ? mine : base_path_, .to = is_old ? new_base_ : mine, .output = output_});
+      const auto refused = Rebase({.from = is_old ? mine : base_path_,
+                                   .to = is_old ? new_base_ : mine,
+                                   .output = output_,
+                                   .ledger = ledger_path_});
       EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << mine;
       EXPECT_NE(refused.status().message().find(is_old ? "the old base" : "the new base"), std::string::npos)
           << refused.status().message();
@@ -254,7 +277,7 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   ASSERT_TRUE(RunPlanned(on_later).ok());
   ASSERT_EQ(ComputeHash(output_), ComputeHash(later));
 
-  const RebaseOptions back{.from = later, .to = base_path_, .output = output_};
+  const RebaseOptions back{.from = later, .to = base_path_, .output = output_, .ledger = ledger_path_};
   for (int again = 0; again < 2; ++again) {
     const auto result = Rebase(back);
     ASSERT_TRUE(result.ok()) << result.status().message();
@@ -267,7 +290,7 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   EXPECT_TRUE(Rebase(back)->carried);
   EXPECT_TRUE(files_.HasCandidate()) << "what was learned since stays";
   // Moves to the later one again.
-  ASSERT_TRUE(Rebase({.from = base_path_, .to = later, .output = output_})->carried);
+  ASSERT_TRUE(Rebase({.from = base_path_, .to = later, .output = output_, .ledger = ledger_path_})->carried);
   EXPECT_EQ(ComputeHash(output_), ComputeHash(later));
 }
 
@@ -278,7 +301,10 @@ TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
   Plan(Settings());
   ASSERT_TRUE(RunPlanned(Options()).ok());
-  const auto anew = Rebase({.from = base_path_, .to = unrelated, .output = output_});
+  RebaseOptions moves{.from = base_path_, .to = unrelated, .output = output_, .ledger = ledger_path_};
+  ExpectRefused(moves, "the new base was not trained from the old one");
+  moves.start_over = true;
+  const auto anew = Rebase(moves);
   ASSERT_TRUE(anew.ok()) << anew.status().message();
   EXPECT_FALSE(anew->carried);
   EXPECT_NE(anew->why_not.find("the new base was not trained from the old one"), std::string::npos) << anew->why_not;
@@ -288,9 +314,68 @@ TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   on_unrelated.base_path = unrelated;
   ASSERT_TRUE(RunPlanned(on_unrelated).ok());
   // Moves back, where the two have as little in common; and to one that was trained from the old one.
-  EXPECT_FALSE(Rebase({.from = unrelated, .to = base_path_, .output = output_})->carried);
+  EXPECT_FALSE(
+      Rebase({.from = unrelated, .to = base_path_, .output = output_, .ledger = ledger_path_, .start_over = true})
+          ->carried);
   ASSERT_TRUE(RunPlanned(Options()).ok());
-  EXPECT_TRUE(Rebase({.from = base_path_, .to = related, .output = output_})->carried);
+  EXPECT_TRUE(Rebase({.from = base_path_, .to = related, .output = output_, .ledger = ledger_path_})->carried);
+}
+
+// After the last evaluation nothing could make people be served the carried model.
+TEST_F(RebaseTest, WhatCouldNeverBeServedAgain_IsNotGivenUpUnasked) {
+  DeploymentSettings settings = Settings();
+  settings.runs = 4;
+  settings.evaluations = 1;
+  Plan(settings);
+  MakeNewBase();
+  PlannedRunResult run;
+  while ((run = MustRun()).left.evaluations > 0) ASSERT_LT(runs_, 4);
+  for (const bool has_steps : {run.left.steps > 0, false}) {
+    while (!has_steps && run.left.steps > 0) run = MustRun();
+    ASSERT_EQ(run.left.steps > 0, has_steps);
+    ExpectRefused(MakeRebaseOptions(), has_steps ? "has no evaluation left" : "has no step left");
+  }
+  RebaseOptions anyway = MakeRebaseOptions();
+  anyway.start_over = true;
+  const auto result = Rebase(anyway);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->carried);
+  EXPECT_FALSE(files_.HasStart());
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(new_base_));
+}
+
+// A plan without evaluations serves each candidate, but only after a step.
+TEST_F(RebaseTest, WithoutAStep_NothingCarriedOverIsServed) {
+  DeploymentSettings settings = Settings();
+  settings.runs = 2;
+  settings.evaluations = 0;
+  settings.trains_until = 0;
+  Plan(settings);
+  MakeNewBase();
+  while (MustRun().left.steps > 0) ASSERT_LT(runs_, 3);
+  ASSERT_EQ(ComputeHash(output_), ComputeHash(files_.candidate));
+  ExpectRefused(MakeRebaseOptions(), "has no step left");
+}
+
+TEST_F(RebaseTest, AServedModelWithoutItsCandidate_IsKept) {
+  DeploymentSettings settings = Settings();
+  settings.evaluations = 0;
+  settings.trains_until = 0;
+  Plan(settings);
+  MakeNewBase();
+  MustRun();
+  ASSERT_TRUE(files_.ForgetCandidate(/*keep_start=*/false).ok());
+  ExpectRefused(MakeRebaseOptions(), "neither a candidate nor a start");
+  // A model that was moved already stays, whatever happened to the files beside it.
+  ASSERT_TRUE(RunPlanned(Options()).ok());
+  ASSERT_TRUE(Rebase(MakeRebaseOptions())->carried);
+  ASSERT_TRUE(RunPlanned(OnNewBase()).ok());
+  ASSERT_TRUE(files_.ForgetCandidate(/*keep_start=*/false).ok());
+  const uint64_t served = ComputeHash(output_);
+  ASSERT_NE(served, ComputeHash(new_base_));
+  const auto again = Rebase(MakeRebaseOptions());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(ComputeHash(output_), served);
 }
 
 // Directions of few rows agree by chance. Then the provenance decides; if it says nothing, training starts anew.
@@ -310,7 +395,8 @@ TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
     MakeBase(other, 2);
     rename_all_but(other, shared);
     ASSERT_TRUE(RunPlanned(Options()).ok());
-    const auto anew = Rebase({.from = base_path_, .to = other, .output = output_});
+    const auto anew =
+        Rebase({.from = base_path_, .to = other, .output = output_, .ledger = ledger_path_, .start_over = true});
     ASSERT_TRUE(anew.ok()) << anew.status().message();
     EXPECT_FALSE(anew->carried);
     EXPECT_NE(anew->why_not.find("nothing shows that the new base was trained from the old one: they share " +
@@ -323,7 +409,7 @@ TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
   TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
   rename_all_but(related, 1);
   ASSERT_TRUE(RunPlanned(Options()).ok());
-  const auto named = Rebase({.from = base_path_, .to = related, .output = output_});
+  const auto named = Rebase({.from = base_path_, .to = related, .output = output_, .ledger = ledger_path_});
   ASSERT_TRUE(named.ok()) << named.status().message();
   EXPECT_TRUE(named->carried) << named->why_not;
 }

@@ -244,7 +244,12 @@ TEST_F(CDeploymentTest, ANewBaseWithMoreItemsTakesOver) {
   ASSERT_EQ(wisp_catalogue_add(base_.c_str(), items, 2, grown.c_str(), &error_), WISP_OK) << error_.message;
   EXPECT_EQ(wisp_catalogue_add(grown.c_str(), items, 2, out_.c_str(), &error_), WISP_INVALID_ARGUMENT) << "again";
   wisp_rebase_result moved = WISP_INIT(wisp_rebase_result);
-  ASSERT_EQ(wisp_rebase(base_.c_str(), grown.c_str(), out_.c_str(), &moved, &error_), WISP_OK) << error_.message;
+  wisp_rebase_options moves = WISP_INIT(wisp_rebase_options);
+  moves.from_path = base_.c_str();
+  moves.to_path = grown.c_str();
+  moves.output_path = out_.c_str();
+  moves.ledger_path = ledger_.c_str();
+  ASSERT_EQ(wisp_rebase(&moves, &moved, &error_), WISP_OK) << error_.message;
   EXPECT_EQ(moved.carried, 1);
   EXPECT_EQ(moved.shared_items, 12u);
   run_.model_path = grown.c_str();
@@ -259,13 +264,35 @@ TEST_F(CDeploymentTest, ANewBaseWithMoreItemsTakesOver) {
   EXPECT_EQ(wisp_catalogue_retire(grown.c_str(), nullptr, 2, 0, fewer.c_str(), &error_), WISP_INVALID_ARGUMENT);
   ASSERT_EQ(wisp_catalogue_retire(grown.c_str(), gone, 2, 0, fewer.c_str(), &error_), WISP_OK) << error_.message;
   EXPECT_EQ(ModelFile::Open(fewer)->retired().size(), 2u);
-  EXPECT_EQ(wisp_rebase(nullptr, grown.c_str(), out_.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_rebase(nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  moves.ledger_path = nullptr;
+  EXPECT_EQ(wisp_rebase(&moves, nullptr, &error_), WISP_INVALID_ARGUMENT);
+
+  // A base of another shape takes away what was learned, if the caller means it.
+  const std::string other = folder_ / "other.wisp";
+  WriteTiny(other, 3);
+  moves.from_path = grown.c_str();
+  moves.to_path = other.c_str();
+  moves.ledger_path = ledger_.c_str();
+  EXPECT_EQ(wisp_rebase(&moves, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("what was learned would be lost"), std::string::npos) << error_.message;
+  EXPECT_EQ(ModelFile::Open(out_)->num_items(), 14u);
+  moves.start_over = 1;
+  ASSERT_EQ(wisp_rebase(&moves, &moved, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(moved.carried, 0);
 }
 
 TEST_F(CDeploymentTest, AnOutputWithoutANameLeavesNoFile) {
   WriteTiny(folder_ / "n.wisp", 2);
-  EXPECT_EQ(wisp_rebase(base_.c_str(), (folder_ / "n.wisp").c_str(), "", nullptr, &error_), WISP_INVALID_ARGUMENT);
-  EXPECT_STREQ(error_.message, "a rebase needs an old base, a new one and an output");
+  const std::string newer = folder_ / "n.wisp";
+  wisp_rebase_options moves = WISP_INIT(wisp_rebase_options);
+  moves.from_path = base_.c_str();
+  moves.to_path = newer.c_str();
+  moves.output_path = "";
+  moves.ledger_path = ledger_.c_str();
+  EXPECT_EQ(wisp_rebase(&moves, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_STREQ(error_.message,
+               "wisp_rebase: from_path, to_path, output_path and ledger_path are required, and none is empty");
   EXPECT_NE(access(".lock", F_OK), 0) << "in the folder of work";
 }
 

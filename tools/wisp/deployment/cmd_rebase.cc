@@ -89,8 +89,13 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
     }
     return OkStatus();
   }
-  WISP_ASSIGN_OR_RETURN(const RebaseResult r,
-                        Rebase({.from = a.from, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
+  if (a.ledger.empty()) return InvalidArgument("--ledger is missing: name the ledger of the plan");
+  WISP_ASSIGN_OR_RETURN(const RebaseResult r, Rebase({.from = a.from,
+                                                      .to = a.to,
+                                                      .output = a.out,
+                                                      .ledger = a.ledger,
+                                                      .start_over = a.start_over,
+                                                      .created_by = "wisp " + Version()}));
   if (!r.damaged.empty()) std::fprintf(stderr, "wisp: warning: %s\n", Printable(r.damaged).c_str());
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"model", a.out},

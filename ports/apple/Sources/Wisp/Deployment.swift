@@ -89,15 +89,21 @@ public struct Deployment: Sendable {
   }
 
   /// Carries what was learned over to the new base of an app's update. `from` is the previous base, which must still
-  /// exist. No run may run meanwhile.
-  public static func rebase(from old: URL, to new: URL, output: URL) throws {
+  /// exist. No run may run meanwhile. If what was learned would be lost, `.invalidArgument` says why and nothing
+  /// changes: keep the previous base. `startOver` gives up what was learned.
+  public static func rebase(
+    from old: URL, to new: URL, output: URL, ledger: URL, startOver: Bool = false
+  ) throws {
     let texts = Texts()
-    let cOld = try texts.path(old)
-    let cNew = try texts.path(new)
-    let cOutput = try texts.path(output)
+    var options: wisp_rebase_options = sized()
+    options.from_path = try texts.path(old)
+    options.to_path = try texts.path(new)
+    options.output_path = try texts.path(output)
+    options.ledger_path = try texts.path(ledger)
+    options.start_over = startOver ? 1 : 0
     var result: wisp_rebase_result = sized()
     try withExtendedLifetime(texts) {
-      try check { wisp_rebase(cOld, cNew, cOutput, &result, $0) }
+      try check { wisp_rebase(&options, &result, $0) }
     }
   }
 

@@ -16,6 +16,7 @@ extension wisp_plan_options: SizedStruct {}
 extension wisp_plan: SizedStruct {}
 extension wisp_run_options: SizedStruct {}
 extension wisp_run_result: SizedStruct {}
+extension wisp_rebase_options: SizedStruct {}
 extension wisp_rebase_result: SizedStruct {}
 extension wisp_budget: SizedStruct {}
 extension wisp_log_counts: SizedStruct {}

@@ -87,5 +87,5 @@ final class Native {
 
   static native Quality evaluate(String model, String log, int threads);
 
-  static native RebaseResult rebase(String from, String to, String output);
+  static native RebaseResult rebase(String from, String to, String output, String ledger, boolean startOver);
 }

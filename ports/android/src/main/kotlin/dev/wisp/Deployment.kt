@@ -205,10 +205,13 @@ object Deployment {
 
     /**
      * Carries what was learned in [output] over from one base to a new one. Runs must name the new base from then
-     * on.
+     * on. If what was learned would be lost, INVALID_ARGUMENT says why and nothing changes: keep the previous base.
+     * [startOver] gives up what was learned.
      */
     @JvmStatic
-    fun rebase(from: String, to: String, output: String): RebaseResult = Native.rebase(from, to, output)
+    @JvmOverloads
+    fun rebase(from: String, to: String, output: String, ledger: String, startOver: Boolean = false): RebaseResult =
+        Native.rebase(from, to, output, ledger, startOver)
 }
 
 /** The library's version. */

@@ -91,7 +91,7 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
 
     /**
      * First carries what was learned over to the new base. If the app ends before the file is renamed, both steps are
-     * repeated.
+     * repeated. The previous base stays where that would lose what was learned.
      */
     private fun renew(hasBase: Boolean) {
         val next = File(base.parentFile, "next-${base.name}") // replaces one that an earlier call left
@@ -102,11 +102,19 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
                     it.fd.sync()
                 }
             }
-            if (hasBase) Deployment.rebase(base.path, next.path, served.path)
+            if (hasBase && !carriesOver(next)) return
             check(next.renameTo(base)) { "'$next' cannot be renamed to '$base'" }
         } finally {
             next.delete()
         }
+    }
+
+    private fun carriesOver(next: File) = try {
+        Deployment.rebase(base.path, next.path, served.path, ledger.path)
+        true
+    } catch (refused: WispException) {
+        if (refused.code != WispException.Code.INVALID_ARGUMENT) throw refused
+        false
     }
 
     private companion object {
