@@ -3,6 +3,23 @@
 
 namespace wisp {
 
+std::span<const Succession> FindSuccessions(std::span<const Succession> successions, std::span<const int32_t> history) {
+  if (history.empty()) return {};
+  const auto first = std::lower_bound(successions.begin(), successions.end(), history.back(),
+                                      [](const Succession& s, int32_t item) { return s.from < item; });
+  const auto last =
+      std::find_if(first, successions.end(), [&](const Succession& s) { return s.from != history.back(); });
+  return {first, last};
+}
+
+void AddSuccessions(std::span<const Succession> successions, std::span<const int32_t> history, std::span<float> scores,
+                    size_t first) {
+  for (const Succession& s : FindSuccessions(successions, history)) {
+    const size_t item = static_cast<size_t>(s.to);
+    if (item >= first && item - first < scores.size()) scores[item - first] += s.score;
+  }
+}
+
 ServedList::Chosen ServedList::Choose(std::span<const float> scores, std::span<const int32_t> history,
                                       const RecommendOptions& options, std::span<Recommendation> best) {
   std::fill(taken_.begin(), taken_.end(), uint8_t{0});

@@ -27,6 +27,22 @@ struct Recommendation {
   float score;  // a logit: compare it only within one call
 };
 
+// A model knows pairs of items beside its weights: the score of item `to` rises by `score` after a history
+// whose last item is `from`.
+struct Succession {
+  int32_t from, to;
+  float score;
+  bool operator==(const Succession&) const = default;
+};
+
+// Those of `successions` that begin with the last item of `history`. They are ascending by `from`.
+std::span<const Succession> FindSuccessions(std::span<const Succession> successions, std::span<const int32_t> history);
+
+// Adds the successions of `history` to the scores of the items from number `first` on. Scores are complete only with
+// them: whoever scores items for a list calls this.
+void AddSuccessions(std::span<const Succession> successions, std::span<const int32_t> history, std::span<float> scores,
+                    size_t first = 0);
+
 // The rules that a model sets for its lists (ModelFile::lists). Code that makes, tests or evaluates lists takes the
 // rules from the model, so no evaluation can measure other lists than people are shown.
 struct ModelLists {
@@ -34,6 +50,7 @@ struct ModelLists {
   std::span<const int32_t> withheld = {};   // items that no list holds, ascending
   std::span<const int32_t> untrained = {};  // histories are read without these items (runtime/model/history_window.h)
   bool bias_is_popularity = false;          // the head's bias, if any, was made of item counts
+  std::span<const Succession> successions = {};  // ascending by `from`, then `to`
 };
 
 // Says if items of the history may be recommended again. Only a call that serves a person may differ from the model.

@@ -66,7 +66,7 @@ Status RowsOnDevice::RecommendSome(std::span<const std::span<const int32_t>> his
   for (size_t r = 0; r < rows; ++r) {
     MarkTaken(r, histories[r], options);
     auto window = HistoryWindow(histories[r], session_.file().untrained(), max_length, windows_[r]);
-    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendColdStart answers this one
+    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendAlone answers this one
     records_.push_back({.inputs = window, .targets = {}});
   }
   RecordContext context{.weights = session_.weights(), .buffers = buffers_, .cache = &cache_};

@@ -140,15 +140,18 @@ Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> his
   } else {
     WISP_RETURN_IF_ERROR(RecommendOnHost(histories, options, best, found));
   }
-  return session_.file().untrained().empty() ? OkStatus() : RecommendColdStart(histories, options, best, found);
+  return RecommendAlone(histories, options, best, found);
 }
 
-Status BatchRecommender::RecommendColdStart(std::span<const std::span<const int32_t>> histories,
-                                            const RecommendOptions& options, std::span<Recommendation> best,
-                                            std::span<size_t> found) {
+Status BatchRecommender::RecommendAlone(std::span<const std::span<const int32_t>> histories,
+                                        const RecommendOptions& options, std::span<Recommendation> best,
+                                        std::span<size_t> found) {
+  const ModelLists lists = session_.file().lists();
   std::vector<int32_t> room;
   for (size_t i = 0; i < histories.size(); ++i) {
-    if (!HistoryWindow(histories[i], session_.file().untrained(), 1, room).empty()) continue;
+    const bool is_known = !HistoryWindow(histories[i], lists.untrained, 1, room).empty(),
+               is_complete = on_device_ == nullptr || FindSuccessions(lists.successions, histories[i]).empty();
+    if (is_known && is_complete) continue;
     WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> list, session_.Recommend(histories[i], options));
     std::copy(list.begin(), list.end(), best.begin() + static_cast<std::ptrdiff_t>(i * options.count));
     found[i] = list.size();
@@ -187,12 +190,13 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
   const size_t d = graph.architecture().width, num_items = graph.architecture().num_items,
                max_length = graph.architecture().max_length;
   const RecommendOptions& options = *call_.options;
+  const std::span<const Succession> successions = session_.file().lists().successions;
   share.tops.clear();
   for (size_t r = 0; r < rows; ++r) {
     const std::span<const int32_t> history = call_.histories[first + r];
     RecordContext context{.weights = weights, .buffers = share.buffers, .cache = &share.cache};
     auto window = HistoryWindow(history, session_.file().untrained(), max_length, share.window);
-    if (window.empty()) window = history.last(1);  // RecommendColdStart will answer this one
+    if (window.empty()) window = history.last(1);  // RecommendAlone will answer this one
     std::memcpy(share.hidden.data() + r * d, graph.Represent(context, window), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));
@@ -204,6 +208,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
     graph.ScoreTile(weights, share.hidden.data(), rows, tile, share.scores.data());
     for (size_t r = 0; r < rows; ++r) {
       const uint64_t* taken = share.taken.data() + r * words_;
+      AddSuccessions(successions, call_.histories[first + r], {share.scores.data() + r * n, n}, id);
       share.tops[r].OfferAll(id, {share.scores.data() + r * n, n}, [&](size_t item) { return IsTaken(taken, item); });
     }
   }

@@ -88,9 +88,9 @@ class BatchRecommender {
   void MarkTakenByAll(const RecommendOptions& options);
   Status RecommendOnHost(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                          std::span<Recommendation> best, std::span<size_t> found);
-  // Answers again for histories of untrained items only.
-  Status RecommendColdStart(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
-                            std::span<Recommendation> best, std::span<size_t> found);
+  // Answers again, one by one, for histories of untrained items only, and on a device for those with successions.
+  Status RecommendAlone(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                        std::span<Recommendation> best, std::span<size_t> found);
   void Work(size_t worker);
   void RecommendSome(Share& share, size_t first, size_t rows);
 

@@ -46,10 +46,12 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   if (window.empty()) {
     WISP_RETURN_IF_ERROR(FindPopular());
     std::copy(popular_.begin(), popular_.end(), scores.begin());
-    return OkStatus();
+  } else if (is_host()) {
+    ScoreTo(window, scores.data());
+  } else {
+    WISP_RETURN_IF_ERROR(ScoreOnDevice(window, scores));
   }
-  if (!is_host()) return ScoreOnDevice(window, scores);
-  ScoreTo(window, scores.data());
+  AddSuccessions(file_.lists().successions, history, scores);
   return OkStatus();
 }
 
@@ -95,7 +97,8 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   if (const size_t count = std::min(options.count, scores_.size());
-      !is_host() && count <= kernels::kMostTopK && !GetWindow(history).empty())
+      !is_host() && count <= kernels::kMostTopK && !GetWindow(history).empty() &&
+      FindSuccessions(file_.lists().successions, history).empty())
     return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
   std::vector<Recommendation> best(std::min(options.count, scores_.size()));

@@ -19,7 +19,7 @@ constexpr container::Format kCheckpointFormat{
     .kind = 'C', .noun = "wisp checkpoint", .version = kCheckpointFormatVersion, .oldest_reader = 1};
 
 constexpr size_t kMaxStreams = 4096;
-constexpr size_t kNumArrays = 7;
+constexpr size_t kNumArrays = 8;
 
 // The arrays by name, and their members of Checkpoint. Exactly one of the two pointers is set.
 struct ArraySlot {
@@ -34,7 +34,8 @@ constexpr ArraySlot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, null
                                           {"average", &Checkpoint::average, nullptr, true},
                                           {"order", nullptr, &Checkpoint::order},
                                           {"item_rows", nullptr, &Checkpoint::item_rows},
-                                          {"head_releases", nullptr, &Checkpoint::head_releases}};
+                                          {"head_releases", nullptr, &Checkpoint::head_releases},
+                                          {"successions", nullptr, &Checkpoint::successions}};
 
 std::span<const std::byte> SlotBytes(const Checkpoint& c, const ArraySlot& slot) {
   return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));

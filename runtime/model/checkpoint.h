@@ -43,8 +43,10 @@ struct Checkpoint {
   std::vector<uint32_t> order;       // the epoch's order in shuffled sampling; otherwise empty
   std::vector<uint32_t> item_rows;   // rows of the item table that a sparse method trains, ascending; otherwise empty
   std::vector<uint32_t> head_releases;  // state of a classifier's head (HeadReleases::State); otherwise empty
-  uint64_t order_next = 0;              // next entry of `order`; at most its size
-  uint64_t step = 0;                    // steps done
+  // Successions that the run released (ModelLists), three words each: from, to, the bits of the score.
+  std::vector<uint32_t> successions;
+  uint64_t order_next = 0;  // next entry of `order`; at most its size
+  uint64_t step = 0;        // steps done
   uint64_t epoch = 0;
   uint64_t seed = 0;  // for shuffling and dropout; never a key
   RandomSource random = RandomSource::kReproducible;

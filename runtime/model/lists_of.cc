@@ -12,16 +12,18 @@ std::vector<int32_t> MergeWithheld(std::span<const int32_t> retired, std::span<c
 }
 
 ModelLists MakeLists(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
-                     OutputBiasOrigin origin) {
+                     OutputBiasOrigin origin, std::span<const Succession> successions) {
   return {.allow_seen = allow_seen,
           .withheld = withheld,
           .untrained = untrained,
-          .bias_is_popularity = origin != OutputBiasOrigin::kNone};
+          .bias_is_popularity = origin != OutputBiasOrigin::kNone,
+          .successions = successions};
 }
 
 ModelLists MakeLists(const ModelContents& contents, std::vector<int32_t>& withheld) {
   withheld = MergeWithheld(contents.retired, contents.untrained);
-  return MakeLists(contents.allow_seen, withheld, contents.untrained, contents.output_bias_origin);
+  return MakeLists(contents.allow_seen, withheld, contents.untrained, contents.output_bias_origin,
+                   contents.successions);
 }
 
 }  // namespace wisp

@@ -16,7 +16,7 @@ std::vector<int32_t> MergeWithheld(std::span<const int32_t> retired, std::span<c
 
 // Makes the rules for a file with these values. Every ModelLists of a model comes from here.
 ModelLists MakeLists(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
-                     OutputBiasOrigin origin);
+                     OutputBiasOrigin origin, std::span<const Succession> successions);
 
 // ModelFile::lists() of the file that WriteModel would make of these contents; for an adapter, beside its base.
 // `withheld` is storage; like the contents it must outlive the result.

@@ -264,6 +264,7 @@ ModelContents ContentsWithoutWeights(const ModelFile& m) {
                          .retired = {m.retired().begin(), m.retired().end()},
                          .untrained = {m.untrained().begin(), m.untrained().end()},
                          .allow_seen = m.lists().allow_seen,
+                         .successions = {m.lists().successions.begin(), m.lists().successions.end()},
                          .tokenizer = {m.tokenizer().begin(), m.tokenizer().end()},
                          .provenance = {m.provenance().begin(), m.provenance().end()},
                          .description = std::string(m.description()),
@@ -301,7 +302,7 @@ std::span<const int32_t> ModelFile::untrained() const {
 
 ModelLists ModelFile::lists() const {
   const metadata::ModelMetadata& model = impl_->base ? impl_->base->model : impl_->model;
-  return MakeLists(model.root->allow_seen(), model.withheld, model.untrained, output_bias_origin());
+  return MakeLists(model.root->allow_seen(), model.withheld, model.untrained, output_bias_origin(), model.successions);
 }
 
 std::span<const std::byte> ModelFile::tokenizer() const {

@@ -118,6 +118,7 @@ struct ModelContents {
   std::vector<int32_t> retired;         // items that are never recommended, ascending; not all items
   std::vector<int32_t> untrained;       // items that were added and are not trained yet (ModelFile::untrained)
   bool allow_seen = false;              // lists may hold items of the history (ModelFile::lists)
+  std::vector<Succession> successions;  // each pair once, ascending by `from`, then `to` (ModelFile::lists)
   // How texts become items: an image for text::Tokenizer (runtime/text), with no more tokens than items. May be empty.
   std::vector<std::byte> tokenizer;
   std::vector<ProvenanceEntry> provenance;  // oldest first
@@ -126,8 +127,8 @@ struct ModelContents {
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   WeightStorage storage = WeightStorage::kFloat;
   // Only and always with an adapter: content_hash() of its base. The file then holds only the adapter's matrices. Keys,
-  // names, retired and untrained items, allow_seen, the tokenizer and the origin of the bias are the base's and are not
-  // written.
+  // names, retired and untrained items, allow_seen, successions, tokenizer and origin of the bias are the base's and
+  // are not written.
   uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // from ReserveModel, at the same path; used up
 };
@@ -218,7 +219,7 @@ class ModelFile {
   // served. With an adapter, the base's.
   std::span<const int32_t> untrained() const;
   // The rules for lists: retired and untrained items are withheld; items of the history are allowed only if the model's
-  // owner chose so. With an adapter, the base's.
+  // owner chose so; successions add to the scores. With an adapter, the base's.
   ModelLists lists() const;
   // The image of the text tokenizer, on 8 bytes; empty if the file has none. It is not checked here;
   // text::Tokenizer::Open does that. With an adapter, the base's.

@@ -245,6 +245,26 @@ Status ReadWithheld(const std::string& name, ModelMetadata& model) {
                      "; at least one must be left to recommend");
 }
 
+Status ReadSuccessions(const std::string& name, ModelMetadata& model) {
+  const auto* stored = model.root->successions();
+  if (stored == nullptr || stored->size() == 0) return OkStatus();
+  if (model.architecture.adapter || model.classifier)
+    return InvalidData(name, ": has successions of items; allowed are those of recommenders, adapters aside");
+  const uint32_t num_items = model.architecture.num_items;
+  const schema::Succession* before = nullptr;
+  model.successions.reserve(stored->size());
+  for (const schema::Succession* s : *stored) {
+    const bool follows = before == nullptr || std::pair(before->from(), before->to()) < std::pair(s->from(), s->to());
+    if (s->from() >= num_items || s->to() >= num_items || !follows || !std::isfinite(s->score()))
+      return InvalidData(name, ": succession ", model.successions.size(), " is from item ", s->from(), " to item ",
+                         s->to(), " with score ", s->score(), "; allowed are items 0 to ", num_items - 1,
+                         ", each pair once, ascending, and finite scores");
+    model.successions.push_back({static_cast<int32_t>(s->from()), static_cast<int32_t>(s->to()), s->score()});
+    before = s;
+  }
+  return OkStatus();
+}
+
 Status CheckTokenizer(const std::string& name, const ModelMetadata& model) {
   const auto* image = model.root->text_tokenizer();
   if (image == nullptr) return OkStatus();
@@ -333,6 +353,7 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   WISP_RETURN_IF_ERROR(ReadClassNames(name, model, texts));
   WISP_RETURN_IF_ERROR(CheckKeyOrder(name, root));
   WISP_RETURN_IF_ERROR(ReadWithheld(name, model));
+  WISP_RETURN_IF_ERROR(ReadSuccessions(name, model));
   WISP_RETURN_IF_ERROR(CheckTokenizer(name, model));
   return model;
 }

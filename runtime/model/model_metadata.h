@@ -33,6 +33,7 @@ struct ModelMetadata {
   std::vector<schema::ElementType> types;           // one for each parameter: F32, F16 for a table, or blocks
   std::vector<ProvenanceEntry> provenance;
   std::vector<int32_t> retired, untrained, withheld;  // ascending; the last has the items of both
+  std::vector<Succession> successions;
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};
   }

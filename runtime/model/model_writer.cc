@@ -22,7 +22,8 @@ uint64_t TextBytes(const ModelContents& contents) {
   const auto add = [&bytes](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
   };
-  bytes += (contents.retired.size() + contents.untrained.size()) * sizeof(uint32_t) + contents.tokenizer.size();
+  bytes += (contents.retired.size() + contents.untrained.size()) * sizeof(uint32_t) + contents.tokenizer.size() +
+           contents.successions.size() * sizeof(schema::Succession);
   add(contents.item_keys);
   add(contents.item_names);
   if (contents.classifier) add(contents.classifier->class_names);
@@ -39,8 +40,8 @@ Status CheckSizes(const std::string& path, const ModelContents& contents, size_t
                            flat_size);
   }
   if (const uint64_t bytes = TextBytes(contents); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path, ": names, keys, provenance and a tokenizer take ", bytes, " bytes, allowed are ",
-                           container::kMaxMetadataBytes);
+    return InvalidArgument(path, ": names, keys, successions, provenance and a tokenizer take ", bytes,
+                           " bytes, allowed are ", container::kMaxMetadataBytes);
   }
   return OkStatus();
 }
@@ -154,6 +155,13 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
   const auto retired = MakeOptionalItems(builder, contents.retired),
              untrained = MakeOptionalItems(builder, contents.untrained);
+  Offset<flatbuffers::Vector<const schema::Succession*>> successions;
+  if (!contents.successions.empty())
+    successions = builder.CreateVectorOfStructs<schema::Succession>(
+        contents.successions.size(), [&](size_t i, schema::Succession* stored) {
+          const Succession& s = contents.successions[i];
+          *stored = {static_cast<uint32_t>(s.from), static_cast<uint32_t>(s.to), s.score};
+        });
   Offset<flatbuffers::Vector<uint8_t>> tokenizer;
   if (!contents.tokenizer.empty()) {
     builder.ForceVectorAlignment(contents.tokenizer.size(), sizeof(uint8_t), metadata::kTokenizerAlignment);
@@ -185,6 +193,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_untrained(untrained);
   out.add_allow_seen(contents.allow_seen);
   out.add_text_tokenizer(tokenizer);
+  out.add_successions(successions);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -272,6 +281,7 @@ ModelContents AsAdapter(const ModelContents& contents) {
   own.retired.clear();
   own.untrained.clear();
   own.allow_seen = false;
+  own.successions.clear();
   own.tokenizer.clear();
   own.output_bias_origin = OutputBiasOrigin::kNone;
   return own;

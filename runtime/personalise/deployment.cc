@@ -9,6 +9,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/personalise/named_numbers.h"
+#include "runtime/personalise/plan_successions.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/budget.h"
 
@@ -53,6 +54,9 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("averaging", s.averaging);
   field("num_negatives", s.num_negatives);
   field("shrinks_rows", s.shrinks_rows);
+  field("succession_releases", s.succession_releases);
+  field("succession_share", s.succession_share);
+  field("succession_noise", s.succession_noise);
   field("steps_in_all", s.steps_in_all);
   field("evaluations_before", s.evaluations_before);
   field("allow_seen", s.allow_seen);
@@ -76,6 +80,9 @@ Status CheckSettings(const DeploymentSettings& s) {
     return InvalidArgument("a plan has ", Counted(s.runs, "run"), " of ", Counted(s.steps_per_run, "step"),
                            ", allowed are 1 of each, up to ", kMostSteps, " steps in all");
   if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
+  if (s.succession_releases > 0 && !(s.succession_share > 0 && s.succession_share < 1))
+    return InvalidArgument("the share of epsilon for successions is ", privacy::DoubleText(s.succession_share),
+                           ", allowed is above 0 and below 1");
   if (s.allow_seen > 1) return InvalidArgument("allow_seen is ", s.allow_seen, ", allowed are 0 and 1");
   if (s.evaluates_locally > 1)
     return InvalidArgument("evaluates_locally is ", s.evaluates_locally, ", allowed are 0 and 1");
@@ -212,10 +219,13 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
       .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
-  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options));
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> successions,
+                        PlanSuccessions(grown, kDeltaShare * settings.delta, s));
+  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options, successions));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(grown, s));
   WISP_ASSIGN_OR_RETURN(deployment.training, plan.ChargesTogether(options.num_steps));
+  deployment.training.insert(deployment.training.end(), successions.begin(), successions.end());
   if (s.evaluations == 0 || s.evaluates_locally != 0) return deployment;
   WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
   WISP_ASSIGN_OR_RETURN(const ChargeRequest evaluation,
@@ -316,6 +326,9 @@ using Entries = std::vector<privacy::LedgerEntry>;
 
 bool PlanTrains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
 
+// Mechanisms of a plan that trains: steps come first.
+constexpr size_t kSteps = 0, kSuccessions = 1;
+
 // The training plan that pays for the steps of the plan in force: the first of the latest training plans that differ
 // only in the number of steps. Of plans written before the first charge it is the last, which replaced the others. Null
 // if no plan trains.
@@ -331,8 +344,8 @@ const privacy::LedgerPlan* PayingPlan(const Plans& plans, const Entries& entries
   return paying;
 }
 
-uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entries& entries) {
-  const Mechanism& planned = plan.mechanisms.front().mechanism;
+uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entries& entries, size_t mechanism = 0) {
+  const Mechanism& planned = plan.mechanisms[mechanism].mechanism;
   uint64_t left = planned.steps();
   for (const privacy::LedgerEntry& e : entries) {
     const bool counts = by_filter ? e.seq > plan.seq && e.part == plan.part : e.plan == plan.seq;
@@ -352,9 +365,10 @@ const privacy::LedgerPlan* EvaluationPlan(const Plans& plans) {
 }
 
 // Adds the charges for so many steps of a plan.
-Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<ChargeRequest>& reserved) {
+Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<ChargeRequest>& reserved,
+               size_t mechanism = 0) {
   if (steps == 0) return OkStatus();
-  const privacy::PlannedMechanism& all = plan.mechanisms.front();
+  const privacy::PlannedMechanism& all = plan.mechanisms[mechanism];
   const double share = static_cast<double>(steps) / static_cast<double>(all.mechanism.steps());
   WISP_ASSIGN_OR_RETURN(const Mechanism some, all.mechanism.WithSteps(steps));
   reserved.push_back({.mechanism = some,
@@ -376,6 +390,10 @@ Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const Deployme
     left.by_filter = !entries.empty() && training->seq > entries.front().seq;
     left.steps = StepsLeft(*training, left.by_filter, entries);
     WISP_RETURN_IF_ERROR(Reserve(*training, left.steps, reserved));
+    if (training->mechanisms.size() > kSuccessions) {
+      left.succession_releases = StepsLeft(*training, left.by_filter, entries, kSuccessions);
+      WISP_RETURN_IF_ERROR(Reserve(*training, left.succession_releases, reserved, kSuccessions));
+    }
   }
   if (const privacy::LedgerPlan* evaluation = EvaluationPlan(plans)) {
     left.evaluations = StepsLeft(*evaluation, false, entries);
@@ -437,13 +455,16 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
   double due = 0;
   std::optional<int64_t> newest, until;
   std::optional<DeploymentSettings> then;
+  const privacy::LedgerPlan* training = nullptr;
   auto plan = plans.begin();
   for (const privacy::LedgerEntry& e : entries) {
     for (; plan != plans.end() && plan->seq < e.seq; ++plan) {
       if (!PlanTrains(*plan)) continue;
       WISP_ASSIGN_OR_RETURN(then, ParseDeploymentSettings(plan->settings));
+      training = &*plan;
     }
-    if (e.part == privacy::RecordPart::kEvaluation || !then || then->evaluations == 0) continue;
+    if (!then || then->evaluations == 0 || e.part == privacy::RecordPart::kEvaluation) continue;
+    if (!e.mechanism.DiffersInStepsOnly(training->mechanisms[kSteps].mechanism)) continue;
     const std::optional<int64_t> second = ParseSecond(e.time_utc);
     if (!second)
       return InvalidData(ledger.path(), ": the time of a charge is '", OneLine(e.time_utc),

@@ -40,7 +40,11 @@ class Reader {
   double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
     const size_t most = graph_.architecture().max_length;
     const std::span<const int32_t> known = HistoryWindow(history, lists_.untrained, most, room_);
-    if (known.empty()) return Ndcg(list_.FindPosition(target, GetColdStartScores(), history));
+    if (known.empty()) {
+      const std::span<const float> popular = GetColdStartScores();
+      std::copy(popular.begin(), popular.end(), scores_.begin());
+      return GetQuality(history, target);
+    }
     // True if the model reads all known items of the history, so that what was read before is its beginning.
     const bool is_whole =
         known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
@@ -48,10 +52,15 @@ class Reader {
     context_.past = keeps ? read_ : 0;
     graph_.Score(context_, known, scores_.data());
     read_ = is_whole ? known.size() : 0;
-    return Ndcg(list_.FindPosition(target, scores_, history));
+    return GetQuality(history, target);
   }
 
  private:
+  // Completes the scores of the items after `history`.
+  double GetQuality(std::span<const int32_t> history, int32_t target) {
+    AddSuccessions(lists_.successions, history, scores_);
+    return Ndcg(list_.FindPosition(target, scores_, history));
+  }
   std::span<const float> GetColdStartScores() {
     read_ = 0;
     if (!popular_.empty()) return popular_;

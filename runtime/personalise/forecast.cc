@@ -34,6 +34,13 @@ constexpr double kSignalRate = 0.0018, kMostRate = 0.01;
 constexpr double kMaxRateItems = 480, kRatePower = 0.9, kLeastShare = 0.4;
 // With fewer events than this for each item, most rows see only noise, and shrinking them helps.
 constexpr double kFewEvents = 10;
+// Successions are released if the records count at least that much for each item; in long plans again after so many
+// runs, because tastes turn. Fewer records than that are not worth a plan of their own. Their share of epsilon where
+// steps teach much, too, and elsewhere.
+constexpr uint32_t kRunsPerSuccessions = 90, kMostSuccessions = 4, kLeastForSuccessions = 200;
+constexpr double kCountedPerItem = 2.4, kShareBesideSteps = 0.7, kShareAlone = 0.9;
+// Where steps teach little beside them, they should not take back what successions bring.
+constexpr double kRateBesideSuccessions = 0.1;
 constexpr uint32_t kMostEvaluations = 12, kMostBatch = 4096;
 
 double TrainedNumbers(const Architecture& a, const DeploymentSettings& s) {
@@ -109,8 +116,39 @@ Result<Deployment> PlanDeployment(const Architecture& a, const DeploymentRequest
   const double most_events = static_cast<double>(wanted.num_training_public()) * a.max_length;
   wanted.shrinks_rows = most_events < kFewEvents * a.num_items ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(Deployment deployment, CalibrateDeployment(a, wanted));
-  if (r.learning_rate == 0) deployment.settings.learning_rate = SuggestRate(a, deployment.settings);
+  double rate_share = 1;
+  ChooseSuccessions(a, deployment.settings, wanted);
+  if (wanted.succession_releases > 0) {
+    WISP_ASSIGN_OR_RETURN(deployment, CalibrateDeployment(a, wanted));
+    if (wanted.succession_share == kShareAlone) rate_share = kRateBesideSuccessions;
+  }
+  if (r.learning_rate == 0) deployment.settings.learning_rate = rate_share * SuggestRate(a, deployment.settings);
   return deployment;
+}
+
+namespace {
+
+// Counts in all cells of a release of successions together, by public numbers.
+double CountSuccessions(const Architecture& a, const DeploymentSettings& s, uint32_t events) {
+  return s.share_present() * s.num_training_public() * std::sqrt(std::clamp<uint32_t>(events, 1, a.max_length));
+}
+
+}  // namespace
+
+void ChooseSuccessions(const Architecture& a, const DeploymentSettings& without, DeploymentSettings& s) {
+  if (s.num_training_public() < kLeastForSuccessions) return;
+  // Each of so many releases has the root of that number times the noise of a single one.
+  const double affordable = CountSuccessions(a, s, kTypicalEvents) / (kCountedPerItem * a.num_items);
+  const uint32_t wanted = std::clamp(s.runs / kRunsPerSuccessions, 1u, kMostSuccessions);
+  s.succession_releases =
+      std::min(wanted, static_cast<uint32_t>(std::min<double>(affordable * affordable, UINT32_MAX)));
+  s.succession_share = MakeOutlook(a, without).kind == Outlook::Kind::kGain ? kShareBesideSteps : kShareAlone;
+  if (s.succession_releases == 0) s.succession_share = 0;
+}
+
+double ComputeSuccessionSignal(const Architecture& a, const DeploymentSettings& s, uint32_t events) {
+  if (s.succession_releases == 0) return 0;
+  return CountSuccessions(a, s, events) / (a.num_items * s.succession_noise);
 }
 
 double SuggestRate(const Architecture& a, const DeploymentSettings& s) {
@@ -137,6 +175,9 @@ Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t
   if (o.noise_to_signal > kSomeGain || o.noise_of_an_item > kSomeItemGain) o.kind = Kind::kSomeGain;
   if (o.noise_of_an_item > kNoItemGain) o.kind = Kind::kNewItems;
   if (o.noise_to_signal > kNoGain) o.kind = Kind::kHopeless;
+  o.succession_signal = ComputeSuccessionSignal(a, s, o.typical_events);
+  if (o.succession_signal >= kSomeSuccessions && o.kind != Kind::kGain) o.kind = Kind::kSomeGain;
+  if (o.succession_signal >= kClearSuccessions) o.kind = Kind::kGain;
   if (s.evaluations > 0 && s.evaluates_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;

@@ -39,6 +39,12 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& request);
 // there are few events for each item, rows are shrunk (shrink_rows.h), however long the records are.
 Result<Deployment> PlanDeployment(const Architecture& architecture, const DeploymentRequest& request);
 
+// Sets the number of releases of successions (successions.h) and their share of epsilon; 0 where they are not worth it.
+// It follows from the public numbers of records, items and runs. `without` is the same plan without them, with its
+// noise.
+void ChooseSuccessions(const Architecture& architecture, const DeploymentSettings& without,
+                       DeploymentSettings& settings);
+
 // The learning rate that follows from noise and catalogue.
 double SuggestRate(const Architecture& architecture, const DeploymentSettings& settings);
 
@@ -52,11 +58,16 @@ double NoiseToSignal(const Architecture& architecture, const DeploymentSettings&
 // row is noise although the whole is not.
 double ComputeItemNoise(const Architecture& architecture, const DeploymentSettings& settings, uint32_t events);
 
+// The counts of each item in a release of successions, beside its noise: records * sqrt(events) / (items *
+// noise). 0 without releases.
+double ComputeSuccessionSignal(const Architecture& architecture, const DeploymentSettings& settings, uint32_t events);
+
 struct Outlook {
-  double noise_to_signal = 0, noise_of_an_item = 0;
+  double noise_to_signal = 0, noise_of_an_item = 0, succession_signal = 0;
   uint32_t typical_events = 0;  // assumed by noise_of_an_item
   // Below kSomeGain and kSomeItemGain a clear gain was measured, above kNoGain none (docs/gains.md). kNewItems:
-  // above kNoItemGain a gain was measured only if the base lacked items that people choose.
+  // above kNoItemGain a gain was measured only if the base lacked items that people choose. Successions bring a clear
+  // gain from kClearSuccessions on, and some from kSomeSuccessions on.
   enum class Kind { kGain, kSomeGain, kHopeless, kNewItems } kind = Kind::kGain;
   // The probability that candidates with the mean gain `gain` (in the measure's unit) are found better, after the
   // first, the middle and the last evaluation. Empty without private evaluation.
@@ -70,6 +81,7 @@ struct Outlook {
   std::vector<std::string> advice;  // sentences that say what would help; empty if nothing is wrong
 };
 inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeItemGain = 0.5, kNoItemGain = 1.2;
+inline constexpr double kClearSuccessions = 6, kSomeSuccessions = 2;
 // Events of a record if nobody says how many: a cautious guess, because few events are the worse case.
 inline constexpr uint32_t kTypicalEvents = 10;
 // For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents.

@@ -207,9 +207,9 @@ class PlannedRun {
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
     WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(base_.architecture(), settings()));
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> step, plan.Mechanisms(1));
-    const auto paid =
-        std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.run == checkpoint.run_id; });
-    const bool same = paid != entries.end() && paid->mechanism.DiffersInStepsOnly(step.front());
+    const bool same = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+      return entry.run == checkpoint.run_id && entry.mechanism.DiffersInStepsOnly(step.front());
+    });
     return same ? OkStatus() : files_.ForgetCheckpoint();
   }
 
@@ -258,6 +258,9 @@ class PlannedRun {
     job.start_weights = start.weights;
     job.checkpoint_path = files_.checkpoint;
     job.shrink_rows = settings().shrinks_rows != 0;
+    job.successions = {.releases = settings().succession_releases,
+                       .noise_multiplier = settings().succession_noise,
+                       .lists = origin().lists()};
     job.progress = o_.progress;
     return job;
   }

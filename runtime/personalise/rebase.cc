@@ -62,6 +62,26 @@ std::vector<int32_t> StillUntrained(const ModelFile& from, const ModelFile& to, 
   return untrained;
 }
 
+bool AreEqual(std::span<const Succession> a, std::span<const Succession> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+// The successions of the model in the items of the new base.
+std::vector<Succession> CarriedSuccessions(const ModelFile& mine, const std::vector<uint32_t>& items) {
+  std::vector<int32_t> new_item(mine.num_items(), -1);
+  for (size_t item = 0; item < items.size(); ++item) {
+    if (items[item] != kNoItem) new_item[items[item]] = static_cast<int32_t>(item);
+  }
+  std::vector<Succession> carried;
+  for (const Succession& s : mine.lists().successions) {
+    const int32_t from = new_item[static_cast<size_t>(s.from)], to = new_item[static_cast<size_t>(s.to)];
+    if (from >= 0 && to >= 0) carried.push_back({from, to, s.score});
+  }
+  std::sort(carried.begin(), carried.end(),
+            [](const Succession& a, const Succession& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+  return carried;
+}
+
 Status WriteStart(const PlanFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
                   const ModelFile& mine, const std::vector<uint32_t>& items) {
   const Mixture mixture(to, {&from, &mine}, "what the runs below changed in the model that this hash is of was added");
@@ -69,6 +89,9 @@ Status WriteStart(const PlanFiles& files, const RebaseOptions& o, const ModelFil
   ModelContents contents = mixture.Contents();
   contents.weights = weights;
   contents.untrained = StillUntrained(from, to, mine, items);
+  // A run that released none left those of its base, which the new base replaces.
+  if (!AreEqual(mine.lists().successions, from.lists().successions))
+    contents.successions = CarriedSuccessions(mine, items);
   contents.created_by = o.created_by;
   return WriteModel(files.start, contents);
 }

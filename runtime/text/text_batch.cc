@@ -80,6 +80,7 @@ void TextBatch::ScoreAlone(const Text& text, float* scores) {
                         .past = Kept(text),
                         .helpers = helpers_.get()};
   graph_->Score(context, text.tokens, scores);
+  AddSuccessions(session_.file().lists().successions, text.tokens, {scores, graph_->num_items()});
   place.encoded.assign(text.tokens.begin(), text.tokens.end());
 }
 
@@ -95,7 +96,12 @@ void TextBatch::ScoreSome(std::span<const Text> texts, float* scores) {
   RecordContext context{
       .weights = session_.weights(), .buffers = buffers_, .text_B = grown_.data(), .helpers = helpers_.get()};
   graph_->ScoreTogether(context, records_, scores);
-  for (const Text& text : texts) places_[text.place].encoded.assign(text.tokens.begin(), text.tokens.end());
+  const size_t num_items = graph_->num_items();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::span<const int32_t> tokens = texts[i].tokens;
+    AddSuccessions(session_.file().lists().successions, tokens, {scores + i * num_items, num_items});
+    places_[texts[i].place].encoded.assign(tokens.begin(), tokens.end());
+  }
 }
 
 // Neighbouring texts with few new tokens pass together.

@@ -47,8 +47,10 @@ Result<std::vector<Mechanism>> Repeated(const std::vector<Mechanism>& of_run, ui
 
 // The noise with which everything in all planned runs meets the target, and its cost.
 Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, const PrivacyGoal& goal,
-                           TrainingOptions& o) {
+                           TrainingOptions& o, std::span<const ChargeRequest> others) {
   std::vector<Mechanism> beside;
+  beside.reserve(others.size());
+  for (const ChargeRequest& charge : others) beside.push_back(charge.mechanism);
   WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> before, ChargesBefore(a, o, goal.histogram_noise));
   for (const ChargeRequest& charge : before) {
     WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Repeated(charge.mechanism, goal.planned_runs));
@@ -140,7 +142,8 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   return privacy::CheckDelta("delta", goal.delta, num_records, goal.allow_delta_of_one_record);
 }
 
-Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, TrainingOptions& o) {
+Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, TrainingOptions& o,
+                         std::span<const ChargeRequest> beside) {
   if (goal.noise_multiplier) return TakeGiven(*goal.noise_multiplier, o);
   if (!(goal.head_share > 0 && goal.head_share < 1)) {
     return InvalidArgument("head_share is ", goal.head_share, ", allowed is a number between 0 and 1");
@@ -148,8 +151,9 @@ Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, Trainin
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
     WISP_ASSIGN_OR_RETURN(const EpsilonDelta target, LeaveSlack(*goal.epsilon, goal.delta, slack));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, goal, o));
-    WISP_ASSIGN_OR_RETURN(const double needed, LossSlack(a, goal, o));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, goal, o, beside));
+    WISP_ASSIGN_OR_RETURN(double needed, LossSlack(a, goal, o));
+    for (const ChargeRequest& charge : beside) needed += charge.loss_slack;
     if (2 * needed <= *goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) return RefuseForGrid(*goal.epsilon, 2 * needed);
     slack = std::max(needed, slack) * 1.01 + 1e-9;
@@ -173,6 +177,7 @@ Result<double> Budget::CalibrateReleases(const EpsilonDelta& goal, uint64_t coun
 Result<std::vector<Mechanism>> Budget::Overheads() const {
   WISP_ASSIGN_OR_RETURN(const auto charges, ChargesBefore(architecture_, options_, goal_.histogram_noise));
   std::vector<Mechanism> mechanisms;
+  mechanisms.reserve(charges.size());
   for (const ChargeRequest& charge : charges) mechanisms.push_back(charge.mechanism);
   return mechanisms;
 }

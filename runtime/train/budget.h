@@ -61,7 +61,9 @@ class Budget {
   // the ledger counts it, and must be able to pay for the last step of the last planned run out of a budget that equals
   // the goal. A noise_multiplier in the goal is that of the gradients; with DP-FP it is that of the releases for the
   // head, and mode clipped takes the gradients' from the options.
-  static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, TrainingOptions& options);
+  // The goal also pays for the charges `beside`.
+  static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, TrainingOptions& options,
+                          std::span<const privacy::ChargeRequest> beside = {});
 
   // The smallest noise multiplier with which `count` sums that read all of their records cost at most the goal, with
   // their slack: the loss_slack of the charge that `charge` makes from a noise multiplier.

@@ -7,19 +7,16 @@
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/budget.h"
+#include "runtime/train/count_grid.h"
 
 namespace wisp {
 namespace {
 
-constexpr double kSteps = 1073741824.0;  // 2^30 integer steps per unit of sensitivity
-
-// Adds floor(2^30 / sqrt(n)) for each of the n distinct items. The squares sum to at most 2^60, so what a record adds
-// has an L2 norm of at most one unit.
+// Adds a share for each of the n distinct items.
 void AddRecord(const Record& record, std::vector<int32_t>& distinct, std::vector<int64_t>& histogram) {
   DistinctItems(record, distinct);
   if (distinct.empty()) return;
-  const auto share =
-      static_cast<int64_t>(std::floor(kSteps / std::sqrt(static_cast<double>(distinct.size())) * (1 - 1e-15)));
+  const int64_t share = CountShare(distinct.size());
   for (int32_t id : distinct) histogram[static_cast<size_t>(id)] += share;
 }
 
@@ -34,7 +31,7 @@ std::vector<float> LogShares(const std::vector<int64_t>& histogram, double floor
   std::vector<float> bias(histogram.size());
   double mean = 0;
   for (size_t i = 0; i < bias.size(); ++i) {
-    const double value = std::log(std::max(static_cast<double>(histogram[i]) / kSteps, floor));
+    const double value = std::log(std::max(static_cast<double>(histogram[i]) / kCountSteps, floor));
     bias[i] = static_cast<float>(value);
     mean += value / static_cast<double>(bias.size());
   }
@@ -47,16 +44,14 @@ std::vector<float> Frequencies(const std::vector<int64_t>& histogram, const Popu
   if (options.num_records_public == 0) return frequencies;
   const double n = options.num_records_public;
   double total = 0;
-  for (int64_t h : histogram) total += static_cast<double>(h) / kSteps;
+  for (int64_t h : histogram) total += static_cast<double>(h) / kCountSteps;
   const double mean_sqrt = std::max(1.0, total / n);
   for (int64_t h : histogram) {
-    const double share = std::max(static_cast<double>(h) / kSteps, options.noise_multiplier) / n;
+    const double share = std::max(static_cast<double>(h) / kCountSteps, options.noise_multiplier) / n;
     frequencies.push_back(static_cast<float>(std::min(1.0, share * mean_sqrt)));
   }
   return frequencies;
 }
-
-uint64_t SigmaInSteps(double noise_multiplier) { return static_cast<uint64_t>(std::ceil(noise_multiplier * kSteps)); }
 
 }  // namespace
 
@@ -87,7 +82,7 @@ std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k) {
 Result<privacy::ChargeRequest> PopularityCharge(const PopularityOptions& options, uint32_t num_items,
                                                 privacy::NoiseKind noise) {
   return MakeCharge({.noise_multiplier = options.noise_multiplier,
-                     .sigma_in_steps = SigmaInSteps(options.noise_multiplier),
+                     .sigma_in_steps = CountSigma(options.noise_multiplier),
                      .num_coordinates = num_items,
                      .run = options.run,
                      .purpose = "item popularity",
@@ -109,9 +104,9 @@ Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t n
   }
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
-  privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);
+  privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), histogram);
   Popularity popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options), {}};
-  for (int64_t h : histogram) popularity.histogram.push_back(static_cast<float>(static_cast<double>(h) / kSteps));
+  for (int64_t h : histogram) popularity.histogram.push_back(static_cast<float>(static_cast<double>(h) / kCountSteps));
   return popularity;
 }
 

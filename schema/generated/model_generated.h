@@ -30,6 +30,8 @@ struct Classifier;
 struct ClassifierBuilder;
 struct ClassifierT;
 
+struct Succession;
+
 struct Model;
 struct ModelBuilder;
 struct ModelT;
@@ -135,6 +137,40 @@ inline const char *EnumNameWordTokenizer(WordTokenizer e) {
   const size_t index = static_cast<size_t>(e);
   return EnumNamesWordTokenizer()[index];
 }
+
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) Succession FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint32_t from_;
+  uint32_t to_;
+  float score_;
+
+ public:
+  struct Traits;
+  Succession()
+      : from_(0),
+        to_(0),
+        score_(0) {
+  }
+  Succession(uint32_t _from, uint32_t _to, float _score)
+      : from_(flatbuffers::EndianScalar(_from)),
+        to_(flatbuffers::EndianScalar(_to)),
+        score_(flatbuffers::EndianScalar(_score)) {
+  }
+  uint32_t from() const {
+    return flatbuffers::EndianScalar(from_);
+  }
+  uint32_t to() const {
+    return flatbuffers::EndianScalar(to_);
+  }
+  float score() const {
+    return flatbuffers::EndianScalar(score_);
+  }
+};
+FLATBUFFERS_STRUCT_END(Succession, 12);
+
+struct Succession::Traits {
+  using type = Succession;
+};
 
 struct MechanismT : public flatbuffers::NativeTable {
   typedef Mechanism TableType;
@@ -562,6 +598,7 @@ struct ModelT : public flatbuffers::NativeTable {
   std::vector<uint32_t> untrained{};
   bool allow_seen = false;
   std::vector<uint8_t> text_tokenizer{};
+  std::vector<wisp::schema::Succession> successions{};
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -589,7 +626,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_RETIRED = 30,
     VT_UNTRAINED = 32,
     VT_ALLOW_SEEN = 34,
-    VT_TEXT_TOKENIZER = 36
+    VT_TEXT_TOKENIZER = 36,
+    VT_SUCCESSIONS = 38
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -642,6 +680,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint8_t> *text_tokenizer() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_TEXT_TOKENIZER);
   }
+  const flatbuffers::Vector<const wisp::schema::Succession *> *successions() const {
+    return GetPointer<const flatbuffers::Vector<const wisp::schema::Succession *> *>(VT_SUCCESSIONS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -680,6 +721,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_ALLOW_SEEN, 1) &&
            VerifyOffset(verifier, VT_TEXT_TOKENIZER) &&
            verifier.VerifyVector(text_tokenizer()) &&
+           VerifyOffset(verifier, VT_SUCCESSIONS) &&
+           verifier.VerifyVector(successions()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -742,6 +785,9 @@ struct ModelBuilder {
   void add_text_tokenizer(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer) {
     fbb_.AddOffset(Model::VT_TEXT_TOKENIZER, text_tokenizer);
   }
+  void add_successions(flatbuffers::Offset<flatbuffers::Vector<const wisp::schema::Succession *>> successions) {
+    fbb_.AddOffset(Model::VT_SUCCESSIONS, successions);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -774,9 +820,11 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained = 0,
     bool allow_seen = false,
-    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0,
+    flatbuffers::Offset<flatbuffers::Vector<const wisp::schema::Succession *>> successions = 0) {
   ModelBuilder builder_(_fbb);
   builder_.add_base_hash(base_hash);
+  builder_.add_successions(successions);
   builder_.add_text_tokenizer(text_tokenizer);
   builder_.add_untrained(untrained);
   builder_.add_retired(retired);
@@ -819,7 +867,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<uint32_t> *retired = nullptr,
     const std::vector<uint32_t> *untrained = nullptr,
     bool allow_seen = false,
-    const std::vector<uint8_t> *text_tokenizer = nullptr) {
+    const std::vector<uint8_t> *text_tokenizer = nullptr,
+    const std::vector<wisp::schema::Succession> *successions = nullptr) {
   auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
@@ -832,6 +881,7 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
   auto retired__ = retired ? _fbb.CreateVector<uint32_t>(*retired) : 0;
   auto untrained__ = untrained ? _fbb.CreateVector<uint32_t>(*untrained) : 0;
   auto text_tokenizer__ = text_tokenizer ? _fbb.CreateVector<uint8_t>(*text_tokenizer) : 0;
+  auto successions__ = successions ? _fbb.CreateVectorOfStructs<wisp::schema::Succession>(*successions) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       architecture,
@@ -850,7 +900,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       retired__,
       untrained__,
       allow_seen,
-      text_tokenizer__);
+      text_tokenizer__,
+      successions__);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1029,7 +1080,8 @@ inline ModelT::ModelT(const ModelT &o)
         retired(o.retired),
         untrained(o.untrained),
         allow_seen(o.allow_seen),
-        text_tokenizer(o.text_tokenizer) {
+        text_tokenizer(o.text_tokenizer),
+        successions(o.successions) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -1054,6 +1106,7 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(untrained, o.untrained);
   std::swap(allow_seen, o.allow_seen);
   std::swap(text_tokenizer, o.text_tokenizer);
+  std::swap(successions, o.successions);
   return *this;
 }
 
@@ -1083,6 +1136,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = untrained(); if (_e) { _o->untrained.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->untrained[_i] = _e->Get(_i); } } }
   { auto _e = allow_seen(); _o->allow_seen = _e; }
   { auto _e = text_tokenizer(); if (_e) { _o->text_tokenizer.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->text_tokenizer.begin()); } }
+  { auto _e = successions(); if (_e) { _o->successions.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->successions[_i] = *_e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1110,6 +1164,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _untrained = _o->untrained.size() ? _fbb.CreateVector(_o->untrained) : 0;
   auto _allow_seen = _o->allow_seen;
   auto _text_tokenizer = _o->text_tokenizer.size() ? _fbb.CreateVector(_o->text_tokenizer) : 0;
+  auto _successions = _o->successions.size() ? _fbb.CreateVectorOfStructs(_o->successions) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -1128,7 +1183,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _retired,
       _untrained,
       _allow_seen,
-      _text_tokenizer);
+      _text_tokenizer,
+      _successions);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

@@ -172,6 +172,18 @@ def test_runs_follow_the_plan():
         ) and r.json.get("evaluation_events", 0) == 0
 
 
+def test_many_records_of_few_items_release_successions():
+    many = f"{plan.replace('300', '2000')} --ledger many.ledger"
+    r = run(f"{many} --for '2 months' --every '1 month' --steps 2 --evaluation none")
+    assert says("^counts    which item follows which, once, with noise [0-9.]*$", r.out), "a release is not said"
+    check_labels(r.out)
+    run("wisp personalise --data log.db --ledger many.ledger --model base.wisp --out many.wisp")
+    assert run("wisp inspect many.wisp --json")["successions"] > 0
+    r = run("wisp plan --left --data log.db --ledger many.ledger --model base.wisp --json")
+    assert r["succession_releases_left"] == 0 and r["steps_left"] == 2
+    run("wisp convert many.wisp --out many.safetensors", 3, "many.wisp: has successions of items")
+
+
 def test_a_mistyped_name_trains_nothing():
     # A mistyped name trains nothing, and leaves nothing.
     run("wisp personalise --data log.db --model base.wisp --out mien.wisp",

@@ -98,6 +98,7 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
           {"retired_items", m.retired().size()},
           {"untrained_items", m.untrained().size()},
           {"allow_seen", m.lists().allow_seen},
+          {"successions", m.lists().successions.size()},
           {"provenance", provenance}};
 }
 
@@ -145,6 +146,8 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   if (j.contains("base_hash"))
     PrintText("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());
   if (model.lists().allow_seen) PrintText("lists may hold items of the history\n");
+  if (const size_t count = model.lists().successions.size(); count > 0)
+    PrintText("scores rise by %s of items\n", Counted(count, "succession").c_str());
   PrintSection("architecture", j["architecture"]);
   for (const char* section : {"classifier", "tokenizer"}) {
     if (j.contains(section)) PrintSection(section, j[section]);

@@ -245,7 +245,7 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
 
 // People may give a single file of a Hugging Face folder instead of the folder.
 Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
-  const Status status = convert::CheckIsRecommender(path, file);
+  Status status = convert::CheckIsRecommender(path, file);
   std::error_code none;
   if (status.ok() || !std::filesystem::exists(GetFolder(path) + "/config.json", none)) return status;
   return InvalidData(path, ": it lies beside a config.json, as in a folder of Hugging Face: give the folder '",
@@ -317,6 +317,8 @@ Result<bool> ReadAllowSeen(const ConvertArguments& a, const SafeTensorsFile& fil
 Status CheckHasOwnNames(const std::string& path, const ModelFile& model) {
   if (model.architecture().item_features > 0)
     return Unsupported(path, ": has item features, which the other programs' models do not have");
+  if (!model.lists().successions.empty())
+    return Unsupported(path, ": has successions of items, which the other programs' models do not have");
   const HeadKind head = model.architecture().head.kind;
   if (!model.is_classifier() && head != HeadKind::kEmbedding) return OkStatus();
   return InvalidArgument(path, ": is ", model.is_classifier() ? "a classifier" : "an encoder of texts",

@@ -32,7 +32,9 @@ Partial EvaluateSome(const ModelView& graph, const Weights& weights, std::span<c
       popular.resize(num_items);
       graph.ScoreColdStart(context, lists, popular.data(), popular.data());
     }
-    const std::optional<size_t> position = list.FindPosition(c.target, known.empty() ? popular : scores, c.history);
+    if (known.empty()) std::copy(popular.begin(), popular.end(), scores.begin());
+    AddSuccessions(lists.successions, c.history, scores);
+    const std::optional<size_t> position = list.FindPosition(c.target, scores, c.history);
     partial.hits += position ? 1 : 0;
     partial.ndcg += Ndcg(position);
   }

@@ -137,6 +137,8 @@ ModelContents FineTune::Contents(const TrainingJob& job, FineTuneOutput& output)
   contents.provenance = JoinProvenance({base->provenance()});
   contents.retired.assign(base->retired().begin(), base->retired().end());
   contents.untrained.assign(base->untrained().begin(), base->untrained().end());
+  const std::span<const Succession> successions = base->lists().successions;
+  contents.successions.assign(successions.begin(), successions.end());
   if (contents.architecture.adapter)
     contents.base_hash = base->architecture().adapter ? base->base_hash() : base->content_hash();
   return contents;
@@ -176,12 +178,13 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   }
   ModelContents contents = Contents(job, output);
   // This alone decides which items have learned, both for the figures and for what is written.
-  const auto take_untrained = [&](const JobResult& result) {
+  const auto take_from = [&](const JobResult& result) {
     if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
+    if (result.successions) contents.successions = *result.successions;
   };
   std::vector<int32_t> withheld;
   job.lists = [&](const JobResult& result) {
-    take_untrained(result);
+    take_from(result);
     return MakeLists(contents, withheld);
   };
   // An adapter must not replace its base, which it needs.
@@ -202,7 +205,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
       contents.before = job.spec.training.base;
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
-      take_untrained(result);
+      take_from(result);
       // An adapter without a head leaves the base's description as it is.
       const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
       if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;

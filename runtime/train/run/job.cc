@@ -16,6 +16,7 @@
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/method_table.h"
 #include "runtime/train/run/job_popularity.h"
+#include "runtime/train/run/job_successions.h"
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
 #include "runtime/train/run/shrink_rows.h"
@@ -37,7 +38,7 @@ class JobRun {
   Result<JobResult> Run() {
     const auto start = std::chrono::steady_clock::now();
     WISP_RETURN_IF_ERROR(Prepare());
-    if (job_.started && !job_.shrink_rows) job_.started();
+    if (job_.started && !job_.shrink_rows && job_.successions.releases == 0) job_.started();
     WISP_RETURN_IF_ERROR(TrainOrReport());
     trainer_->EndSteps();
     TakeWeights();
@@ -178,7 +179,7 @@ class JobRun {
     if (!is_private()) return OkStatus();
     const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
     const uint64_t parts = ReleasesHead(options_) && HasGradients(options_) ? 2 : 1;
-    return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1);
+    return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1 + job_.successions.releases);
   }
 
   // The histogram was released once: the present options must describe the release that was charged then.
@@ -203,6 +204,7 @@ class JobRun {
     }
     WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
     popularity_.UseRows(checkpoint.item_rows);
+    if (!checkpoint.successions.empty()) result_.successions = UnpackSuccessions(checkpoint.successions);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
     if (!result_.ended_early.empty()) trainer_->EndAt(std::max(end_, checkpoint.step));
@@ -219,9 +221,19 @@ class JobRun {
     return OkStatus();
   }
 
-  void Save() {
+  void Save(SavedRun::Again again = SavedRun::Again::kNo) {
     if (!saved_.is_on()) return;
-    if (const Result<Checkpoint> checkpoint = trainer_->Save(); checkpoint.ok()) saved_.Save(*checkpoint);
+    Result<Checkpoint> checkpoint = trainer_->Save();
+    if (!checkpoint.ok()) return;
+    if (result_.successions) checkpoint->successions = PackSuccessions(*result_.successions);
+    saved_.Save(*checkpoint, again);
+  }
+
+  // Releases successions if they are due at this step, and saves them, because they are paid for.
+  Status ReleaseSuccessions() {
+    WISP_ASSIGN_OR_RETURN(auto released, ReleaseSuccessionsIfDue(job_, set_.records, options_, *trainer_));
+    if (released) result_.successions = *std::move(released), Save(SavedRun::Again::kYes);
+    return OkStatus();
   }
 
   std::vector<float> StartWeights() const {
@@ -244,6 +256,9 @@ class JobRun {
                  base = FlatSize(ListParameters(first));
     if (job_.shrink_rows && (given == 0 || !is_private() || options_.optimizer.kind == OptimizerKind::kSgd))
       return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
+    if (job_.successions.releases > 0 && (given != all || a.adapter || !is_private() || !options_.base.empty()))
+      return InvalidArgument(
+          "successions of items are released by private runs that start from all weights of a model");
     const PrivateTraining& p = options_.privacy;
     if (job_.shrink_rows && (p.noise_schedule != NoiseSchedule::kConstant || p.noise_lambda > 0))
       return Unsupported("shrinking rows (shrink_rows) is for noise of one size that no step takes back");
@@ -335,6 +350,7 @@ class JobRun {
   Status Train() {
     JobProgress progress;
     while (trainer_->step() < end_) {
+      WISP_RETURN_IF_ERROR(AddChargeNote(ReleaseSuccessions()));
       const auto report = Step();
       if (!report.ok()) {
         if (!is_private()) return report.status();
@@ -363,6 +379,8 @@ class JobRun {
     result_.norm_bound = trainer_->inference_input().norm_bound;
     if (is_private()) {
       result_.mechanisms = overheads_;
+      WISP_ASSIGN_OR_RETURN(const auto releases, SuccessionMechanisms(*options_.privacy.ledger, trainer_->run()));
+      result_.mechanisms.insert(result_.mechanisms.end(), releases.begin(), releases.end());
       WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
       result_.mechanisms.insert(result_.mechanisms.end(), steps.begin(), steps.end());
     }

@@ -42,6 +42,14 @@ struct JobProgress {
 
 struct JobResult;
 
+// Releases of successions (successions.h), spread evenly over the steps; the first comes before the first step. Only
+// for private runs that start from all weights of a model.
+struct SuccessionReleases {
+  uint32_t releases = 0;        // 0: none
+  double noise_multiplier = 0;  // of each
+  ModelLists lists = {};        // of the model that the run starts from
+};
+
 struct TrainingJob {
   RunSpec spec;  // its architecture is that of the model that trains
   // The training data: records and test cases of these sequences, or `records` as they are. Must outlive the run.
@@ -66,6 +74,7 @@ struct TrainingJob {
   // Shrinks what a private run with Adam changed in rows of item tables (shrink_rows.h), in the weights that it writes
   // and returns; training itself resumes from the unshrunk weights. Needs start_weights.
   bool shrink_rows = false;
+  SuccessionReleases successions = {};
   // The rules of the lists that people are shown with the model that `write` would make of a result: the test uses
   // these lists. What it points to stays valid until the next call. Empty: lists of all items except those of the
   // history.
@@ -76,7 +85,7 @@ struct TrainingJob {
   // Called before anything is charged, which may be seconds after the start; return true to cancel the run.
   std::function<bool()> cancelled;
   // Called once, before the first step: the run has copied what it needs, and `start_weights` may be freed. Not called
-  // if rows are shrunk.
+  // if rows are shrunk or successions released.
   std::function<void()> started;
   // Writes the model; called once, after everything else. If it fails, the checkpoint still holds the result, so that a
   // later run has nothing to pay for. Its error is the run's.
@@ -108,12 +117,13 @@ struct JobResult {
                                                                : privacy::RunLength::kChosen;
   }
   double seconds = 0;
-  size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
-  std::vector<privacy::Mechanism> mechanisms;        // of a private run, in the order of spending
-  std::string run;                                   // name in the ledger; that of the resumed run
-  TrainingOptions options;                           // the options as they ran: steps and noise filled in
-  double noise_multiplier = 0;                       // noise of the gradients; with DP-FP of the releases for the head
-  double norm_bound = 0;  // the bound to which a head of classes clips its input at inference
+  size_t planned_bytes = 0, record_state_bytes = 0;    // of the Trainer
+  std::vector<privacy::Mechanism> mechanisms;          // of a private run, in the order of spending
+  std::string run;                                     // name in the ledger; that of the resumed run
+  std::optional<std::vector<Succession>> successions;  // the newest released ones; nullopt: none were released
+  TrainingOptions options;                             // the options as they ran: steps and noise filled in
+  double noise_multiplier = 0;  // noise of the gradients; with DP-FP of the releases for the head
+  double norm_bound = 0;        // the bound to which a head of classes clips its input at inference
   // For a head that is made of releases: the class that it predicts at the mean of every class, if it is a single one.
   std::optional<uint32_t> class_of_all_means;
   std::optional<double> epsilon;  // at goal.delta; absent without a guarantee

@@ -74,8 +74,8 @@ bool SavedRun::Due(uint64_t step, bool at_end_of_charge) const {
   return is_on() && (options_.every > 0 ? step % options_.every == 0 : at_end_of_charge);
 }
 
-void SavedRun::Save(const Checkpoint& checkpoint) {
-  if (!is_on() || step_ == checkpoint.step) return;
+void SavedRun::Save(const Checkpoint& checkpoint, Again again) {
+  if (!is_on() || (step_ == checkpoint.step && again == Again::kNo)) return;
   const Status status = WriteCheckpoint(path_, checkpoint, next_ ? &*next_ : nullptr);
   next_.reset();
   failure_ = status.message();

@@ -46,7 +46,9 @@ class SavedRun {
   bool GiveUpLedgerRoom();
 
   bool Due(uint64_t step, bool at_end_of_charge) const;
-  void Save(const Checkpoint& checkpoint);
+  // A step that was saved is saved again only if more than steps was paid for.
+  enum class Again { kNo, kYes };
+  void Save(const Checkpoint& checkpoint, Again again = Again::kNo);
   // Records that an existing checkpoint is resumed from.
   void Found(uint64_t step) { step_ = step; }
   // Removes the checkpoint of a complete run.

@@ -25,7 +25,7 @@ FAULTS = [
          "if (!share.tops[r].all_finite()) all_finite_ = false;", "",
          "c_interface_test:CInterface.NonFiniteScore_IsAnError"),
         ("batch-reads-untrained-items-alone", "BatchRecommender::Recommend",
-         "session_.file().untrained().empty() ? OkStatus()", "true ? OkStatus()",
+         "return RecommendAlone(histories, options, best, found);", "return OkStatus();",
          "added_items_test:WithANeighbourAndWithout/AddedItems.ListsOfManyAreThoseOfOne/1"),
         ("retired-item-recommended-to-many", "", "TakeExcluded(options, session_.file().lists(),",
          "TakeExcluded(options, {},", "offer_test:OfferTest.RetiredItemsAreNeverRecommendedAndStandInHistories"),
@@ -34,5 +34,25 @@ FAULTS = [
         ("cold-start-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
          "for (const float s : popular) { if (s - s != 0) return NotFinite(); } popular_ = std::move(popular);",
          "private_recommender_test:PrivateRecommenderTest.NoHistory_SamplesAreChargedForAnyScores"),
+    ]),
+    *table("runtime/inference/session.cc", [
+        ("successions-not-scored", "Session::Score", "AddSuccessions(file_.lists().successions, history, scores);", "",
+         "successions_served_test:SuccessionsServed.ScoresAndListsOfASessionHaveThem"),
+    ]),
+    *table("runtime/inference/batch_recommender.cc", [
+        ("successions-not-in-a-batch", "BatchRecommender::RecommendSome",
+         "AddSuccessions(successions, call_.histories[first + r], {share.scores.data() + r * n, n}, id);", "",
+         "successions_served_test:SuccessionsServed.ABatchIsThatOfTheSession"),
+        ("successions-in-each-tile-as-in-the-first", "BatchRecommender::RecommendSome",
+         "{share.scores.data() + r * n, n}, id);", "{share.scores.data() + r * n, n}, 0);",
+         "successions_served_test:SuccessionsServed.ABatchIsThatOfTheSession"),
+    ]),
+    *table("runtime/train/run/evaluate.cc", [
+        ("successions-not-evaluated", "EvaluateSome", "AddSuccessions(lists.successions, c.history, scores);", "",
+         "successions_served_test:SuccessionsServed.EvaluationIsOfTheServedLists"),
+    ]),
+    *table("runtime/personalise/evaluate_candidate.cc", [
+        ("successions-without-a-gain", "GetQuality", "AddSuccessions(lists_.successions, history, scores_);", "",
+         "successions_served_test:SuccessionsServed.GainsAreOfTheServedLists"),
     ]),
 ]

@@ -65,6 +65,23 @@ TEST_F(AdapterFile, JoinsItsBaseAgain) {
   EXPECT_EQ(joined->size_bytes(), std::filesystem::file_size(base_) + std::filesystem::file_size(adapter_));
 }
 
+TEST_F(AdapterFile, SuccessionsAreThoseOfTheBase) {
+  ModelContents contents = model_.contents();
+  contents.successions = {{1, 2, 3.0f}};
+  ASSERT_TRUE(WriteModel(base_, contents).ok());
+  contents = Contents();
+  contents.successions = {{4, 5, 6.0f}};
+  ASSERT_TRUE(WriteModel(adapter_, contents).ok());
+  const ModelFile joined = *ModelFile::OpenWithAdapter(base_, adapter_, Verify::kFull);
+  ASSERT_EQ(joined.lists().successions.size(), 1u);
+  EXPECT_EQ(joined.lists().successions[0], (Succession{1, 2, 3.0f}));
+  // Only a damaged adapter has its own.
+  const std::string changed = test::Changed<schema::Model>(
+      test::ReadBytes(adapter_), [](schema::ModelT& m) { m.successions.emplace_back(0, 1, 1.0f); });
+  test::WriteBytes(adapter_, changed);
+  EXPECT_NE(Joined().message().find("has successions of items"), std::string::npos) << Joined().message();
+}
+
 TEST_F(AdapterFile, ProvenanceOfTheBase_IsKeptWhateverTheAdapterSays) {
   for (const std::vector<ProvenanceEntry>& own :
        {std::vector<ProvenanceEntry>{{.description = "adapted", .dataset = "more events"}}, {}}) {

@@ -170,7 +170,7 @@ TEST_F(CheckpointFile, LiesWithFittingChecksumsAreRefused) {
   };
   const Case cases[] = {
       {"has no weights", [](CheckpointT& c) { c.arrays.clear(); }},
-      {"has 8 arrays, allowed are 7",
+      {"has 9 arrays, allowed are 8",
        [](CheckpointT& c) {
          for (int i = 0; i < 2; ++i) c.arrays.push_back(std::make_unique<schema::TensorT>(*c.arrays[0]));
        }},

@@ -87,6 +87,15 @@ TEST(ClassifierFile, DefaultsAreReadBack) {
   EXPECT_EQ(file->classifier(), small.description);
 }
 
+TEST(ClassifierFile, Successions_AreRefused) {
+  const std::string bytes = test::Changed<schema::Model>(
+      SmallClassifier().Bytes(), [](schema::ModelT& m) { m.successions.emplace_back(0, 1, 1.0f); });
+  const Status refused = OpenBytes(bytes);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidData);
+  EXPECT_NE(refused.message().find("has successions of items; allowed are those of recommenders"), std::string::npos)
+      << refused.message();
+}
+
 TEST(ClassifierFile, NeitherReaderTakesTheOthersFiles) {
   const Status as_recommender = test::OpenBytes(SmallClassifier().Bytes());
   EXPECT_EQ(as_recommender.code(), StatusCode::kInvalidData);

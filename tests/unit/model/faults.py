@@ -75,4 +75,17 @@ FAULTS = [
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
          "added_items_test:WithANeighbourAndWithout/AddedItems.ListsAreThoseOfTheBase/0"),
     ]),
+    *table("runtime/model/model_metadata.cc", [
+        ("successions-unsorted", "ReadSuccessions", "|| !follows", "",
+         "successions_file_test:SuccessionsFile.InvalidOnes_AreRefused"),
+        ("successions-of-items-that-are-not-there", "ReadSuccessions", "s->to() >= num_items", "false",
+         "successions_file_test:SuccessionsFile.InvalidOnes_AreRefused"),
+        ("successions-of-an-adapter", "ReadSuccessions", "model.architecture.adapter || model.classifier", "false",
+         "adapter_file_test:AdapterFile.SuccessionsAreThoseOfTheBase",
+         "classifier_file_test:ClassifierFile.Successions_AreRefused"),
+    ]),
+    *table("runtime/model/model_writer.cc", [
+        ("successions-written-into-an-adapter", "AsAdapter", "own.successions.clear();", "",
+         "adapter_file_test:AdapterFile.SuccessionsAreThoseOfTheBase"),
+    ]),
 ]

@@ -131,6 +131,7 @@ inline Checkpoint SmallCheckpoint() {
           .average = SomeWeights(a, 3),
           .order = {4, 0, 3, 1, 2},
           .item_rows = {1, 4},
+          .successions = {0, 3, 0x3f000000},
           .order_next = 3,
           .step = 1234567890123,
           .epoch = 7,

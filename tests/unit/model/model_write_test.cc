@@ -81,7 +81,7 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
          c.weights = c.weights.first(FlatSize(ListParameters(c.architecture)));
        }},
       {"provenance has 1025 entries", [](ModelContents& c) { c.provenance.resize(1025); }},
-      {"names, keys, provenance and a tokenizer take",
+      {"names, keys, successions, provenance and a tokenizer take",
        [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes + 1, 'x'); }},
       {"the metadata would take",
        [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes - 1000, 'x'); }},

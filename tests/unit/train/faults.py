@@ -160,25 +160,25 @@ FAULTS = [
     ]),
     *table("runtime/train/popularity.cc", [
         ("histogram-without-noise", "PrivatePopularity",
-         "privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram)",
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), histogram)",
          "privacy::AddDiscreteGaussian(noise, 0, histogram)",
          "release_noise_test:HistogramNoise.EveryItemHasTheNoiseThatIsCharged"),
         ("frequencies-of-exact-counts", "PrivatePopularity",
-         "privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);Popularity "
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), histogram);Popularity "
          "popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options), {}};",
          "std::vector<float> exact = Frequencies(histogram, options);privacy::AddDiscreteGaussian(noise, "
-         "SigmaInSteps(options.noise_multiplier), histogram);Popularity popularity{LogShares(histogram, "
+         "CountSigma(options.noise_multiplier), histogram);Popularity popularity{LogShares(histogram, "
          "options.noise_multiplier), std::move(exact), {}};",
          "release_noise_test:HistogramNoise.AllThatIsReleasedFollowsFromTheNoisedHistogram"),
         ("bias-of-exact-counts", "PrivatePopularity",
-         "privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);Popularity "
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), histogram);Popularity "
          "popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options), {}};",
          "std::vector<float> exact = LogShares(histogram, "
-         "options.noise_multiplier);privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), "
+         "options.noise_multiplier);privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), "
          "histogram);Popularity popularity{std::move(exact), Frequencies(histogram, options), {}};",
          "release_noise_test:HistogramNoise.AllThatIsReleasedFollowsFromTheNoisedHistogram"),
-        ("histogram-share-of-one-each", "AddRecord", "kSteps / std::sqrt(static_cast<double>(distinct.size()))",
-         "kSteps", "job_test:JobTest.HistogramShareOfOneRecordIsNormalised"),
+        ("histogram-share-of-one-each", "AddRecord", "CountShare(distinct.size())", "CountShare(1)",
+         "job_test:JobTest.HistogramShareOfOneRecordIsNormalised"),
         ("histogram-counts-repeats", "DistinctItems",
          "distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());", "",
          "job_test:JobTest.HistogramShareOfOneRecordIsNormalised"),
@@ -290,5 +290,36 @@ FAULTS = [
     *table("runtime/train/check_options.cc", [
         ("a-left-out-softmax-trained", "Trainer::Check", "WISP_RETURN_IF_ERROR(CheckBuilt(a, o));", "",
          "core/left_out_test:LeftOut.SampledSoftmax_isRefused"),
+    ]),
+    *table("runtime/train/successions.cc", [
+        ("successions-of-a-repeated-pair", "AddRecord", "is_item(from) && is_item(to) && is_new(to)",
+         "is_item(from) && is_item(to)", "successions_test:Successions.ARecordAddsTheSameToEachOfItsPairs",
+         "successions_test:Successions.ARecordMovesAllCountsByAtMostOne"),
+        ("successions-unclipped", "AddRecord", "CountShare(n)", "CountShare(1)",
+         "successions_test:Successions.ARecordAddsTheSameToEachOfItsPairs",
+         "successions_test:Successions.ARecordMovesAllCountsByAtMostOne"),
+        ("successions-uncharged", "PrivateSuccessions",
+         "WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());", "",
+         "successions_test:Successions.ChargeComesFirst"),
+        ("successions-charged-though-refused", "PrivateSuccessions",
+         "WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());",
+         "(void)options.ledger->Charge(charge).status();", "successions_test:Successions.ChargeComesFirst"),
+        ("successions-charge-of-more-noise", "SuccessionCharge",
+         ".noise_multiplier = options.noise_multiplier, .count", ".noise_multiplier = 2 * options.noise_multiplier, "
+         ".count",
+         "succession_release_test:SuccessionRelease.ComesOnceBeforeTheFirstStep"),
+        ("successions-noised-where-chosen", "PrivateSuccessions",
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), row);",
+         "if (std::any_of(row.begin(), row.end(), [](int64_t n) { return n > 0; })) "
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), row);",
+         "successions_test:Successions.NoiseFallsOnPairsThatNobodyChose"),
+        ("successions-noise-halved", "PrivateSuccessions",
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier), row);",
+         "privacy::AddDiscreteGaussian(noise, CountSigma(options.noise_multiplier / 2), row);",
+         "successions_test:Successions.NoiseFallsOnPairsThatNobodyChose"),
+        ("successions-of-the-whole-count", "PrivateSuccessions", "- least;", "- 0 * least;",
+         "successions_test:Successions.CountsAreWhatIsAboveTheThreshold"),
+        ("successions-by-another-probability", "ScoreSuccessions", "if (c.from != scored) {", "if (scored < 0) {",
+         "successions_test:Successions.ScoresRiseByTheModelsOwnProbability"),
     ]),
 ]

@@ -69,8 +69,7 @@ Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
 // Returns the cost of training in one session, if it were all that ever happened.
 Result<double> ComputeRunCost(const Architecture& architecture, const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(architecture, s));
-  WISP_ASSIGN_OR_RETURN(const auto planned_run, plan.Mechanisms(s.steps_per_run));
+  WISP_ASSIGN_OR_RETURN(const auto planned_run, RunMechanisms(architecture, s));
   WISP_ASSIGN_OR_RETURN(const privacy::StatedEpsilon stated, privacy::StateEpsilon(planned_run, delta));
   return stated.epsilon;
 }
@@ -120,6 +119,8 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"records_that_train", s.num_training_public()},
             {"evaluation_records", s.num_evaluation_public()},
             {"training_noise", s.training_noise},
+            {"succession_releases", s.succession_releases},
+            {"succession_noise", s.succession_noise},
             {"epsilon_of_one_run", p.epsilon_of_run},
             {"evaluations", s.evaluations},
             {"evaluation_noise", s.evaluation_noise},
@@ -130,6 +131,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"shrinks_rows", s.shrinks_rows != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},
             {"noise_of_an_item", p.outlook.noise_of_an_item},
+            {"succession_signal", p.outlook.succession_signal},
             {"outlook", GetKind(p.outlook.kind)},
             {"bytes", p.bytes},
             {"cpu_seconds_of_run", p.time.cpu_of_run},
@@ -197,6 +199,10 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
             text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
             privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
   PrintText("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
+  if (s.succession_releases > 0)
+    PrintText("counts    which item follows which, %s, with noise %s\n",
+              s.succession_releases == 1 ? "once" : (Thousands(s.succession_releases) + " times").c_str(),
+              text(s.succession_noise).c_str());
   PrintEvaluation(p);
   PrintText("takes     %s, and %s a run (%s of processor time); an evaluation %s (%s)\n", Megabytes(p.bytes).c_str(),
             Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
@@ -206,6 +212,10 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
             text(kNoGain).c_str());
   PrintText("          of one item, with %u events a record, %s (below %s, above %s)\n", p.outlook.typical_events,
             text(p.outlook.noise_of_an_item).c_str(), text(kSomeItemGain).c_str(), text(kNoItemGain).c_str());
+  if (s.succession_releases > 0)
+    PrintText("          of the counts, signal to noise %s (above %s a clear gain was measured, from %s some)\n",
+              text(p.outlook.succession_signal).c_str(), text(kClearSuccessions).c_str(),
+              text(kSomeSuccessions).c_str());
   for (const std::string& advice : p.outlook.advice) PrintText("advice    %s\n", advice.c_str());
 }
 
@@ -229,6 +239,7 @@ Status PrintLeft(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, ComputeLeft(ledger, settings));
   Json j = {{"ledger", ledger.path()},  {"runs", settings.runs},       {"runs_left", left.runs},
             {"steps_left", left.steps}, {"epsilon", settings.epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
+  if (settings.succession_releases > 0) j["succession_releases_left"] = left.succession_releases;
   if (CountsEvaluations(settings)) j["evaluations_left"] = left.evaluations;
   if (format == OutputFormat::kJson) {
     PrintJson(j);

@@ -132,7 +132,7 @@ void AddRebase(CLI::App* catalogue, Chosen& chosen, RebaseArguments& a) {
 
       "Move what was learned to a new base. The new base itself is served until an evaluation finds the moved model "
       "better.\n"
-      "  wisp catalogue rebase --from models/cafe.wisp --to base-2.wisp --out served.wisp --ledger log.ledger\n"
+      "  wisp catalogue rebase --from models/cafe.wisp --to base-2.wisp --out my.wisp --ledger log.ledger\n"
       "  wisp catalogue rebase --from models/cafe.wisp --adapter a.wisp --to base-2.wisp --out b.wisp");
   c->add_option("--from", a.from, "The previous base")->required();
   c->add_option("--to", a.to, "The new base, which --model of wisp personalise names from now on")->required();
@@ -141,8 +141,7 @@ void AddRebase(CLI::App* catalogue, Chosen& chosen, RebaseArguments& a) {
                 "Instead of a deployment: an adapter of --from; --out becomes an adapter of --to. It is not evaluated");
   c->add_option("--ledger", a.ledger, "The ledger with the plan. Required without --adapter")->excludes("--adapter");
   c->add_flag("--start-over", a.start_over,
-              "Give up what was learned and is served where the new base could never serve it. Without --start-over\n"
-              "that is refused")
+              "Give up what was learned where the new base could never serve it; otherwise that is refused")
       ->excludes("--adapter");
   chosen.OnCall(c, RebaseCommand, a);
 }

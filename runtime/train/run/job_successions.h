@@ -1,0 +1,31 @@
+// The releases of successions of a run (SuccessionReleases). Internal to runtime/train/run/job.cc.
+#ifndef WISP_RUNTIME_TRAIN_RUN_JOB_SUCCESSIONS_H_
+#define WISP_RUNTIME_TRAIN_RUN_JOB_SUCCESSIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/train/run/job.h"
+
+namespace wisp {
+
+// Successions as a checkpoint holds them (Checkpoint::successions).
+std::vector<uint32_t> PackSuccessions(std::span<const Succession> successions);
+std::vector<Succession> UnpackSuccessions(std::span<const uint32_t> words);
+
+// Releases successions and charges them if they are due at this step; otherwise nullopt. The ledger alone knows how
+// many were released: one that was charged and then lost is not charged again.
+Result<std::optional<std::vector<Succession>>> ReleaseSuccessionsIfDue(const TrainingJob& job,
+                                                                       std::span<const Record> records,
+                                                                       const TrainingOptions& options,
+                                                                       const Trainer& trainer);
+
+// The releases that the ledger charged to this run.
+Result<std::vector<privacy::Mechanism>> SuccessionMechanisms(const privacy::Ledger& ledger, const std::string& run);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RUN_JOB_SUCCESSIONS_H_
