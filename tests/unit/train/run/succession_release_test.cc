@@ -46,8 +46,7 @@ TEST_F(SuccessionRelease, ComesOnceBeforeTheFirstStep) {
   const privacy::LedgerEntry first = ledger_.Entries()->front();
   EXPECT_EQ(first.purpose, "item successions");
   EXPECT_EQ(first.run, run->run);
-  const privacy::Mechanism planned =
-      SuccessionCharge({.noise_multiplier = 1}, 20, privacy::NoiseKind::kSecure)->mechanism;
+  const privacy::Mechanism planned = *privacy::Mechanism::Gaussian({.noise_multiplier = 1, .count = 1});
   EXPECT_EQ(first.mechanism, planned);
   ASSERT_EQ(run->mechanisms.size(), 2u);
   EXPECT_EQ(run->mechanisms.front(), planned) << "in the order of spending";
