@@ -57,7 +57,8 @@ TEST_F(PlannedSuccessions, EverythingTogetherCostsAtMostThePlan) {
     for (uint32_t i = 1; i < releases; ++i) ASSERT_TRUE(ledger.Charge(Some(deployment.training[1], 1)).ok());
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(ledger.Charge(Some(deployment.training[0], 12)).ok());
     const privacy::Delta delta = *privacy::Delta::Create(1e-4);
-    for (const auto& part : ledger.Figures(delta)->parts) {
+    const privacy::LedgerFigures figures = *ledger.Figures(delta);
+    for (const auto& part : figures.parts) {
       EXPECT_LE(part.stated.epsilon, 8);
       if (part.part == privacy::RecordPart::kTraining) {
         EXPECT_GT(part.stated.epsilon, 7.9);
