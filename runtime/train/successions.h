@@ -1,6 +1,6 @@
-// Counts of pairs of items that follow each other, released under DP, which raise the scores of a model.
-// With few records and a small catalogue they teach more than steps on all weights would: a pair is one number, and
-// only pairs that stand out of the noise are kept.
+// Counts of pairs of items that follow each other, released under DP. They raise the scores of a model. With few records
+// and a small catalogue they teach more than steps on all weights: a pair is one number, and a pair within the noise is
+// dropped.
 //
 //   sensitivity   each record adds 1/sqrt(n) to each of its n pairs: L2 norm at most 1 (rounded down to the grid). A
 //                 pair is an item and the one before it, where the record has the item for the first time
@@ -33,8 +33,8 @@ struct SuccessionOptions {
   privacy::RecordPart part = privacy::RecordPart::kAll;  // whose records these are
 };
 
-// A pair whose noised count is above the threshold: so many standard deviations of the noise that less than one pair of
-// an item is above it by chance. `count` is what is above, in units of one record.
+// A pair whose noised count is above the threshold. By chance alone one pair of each item would be above it. `count` is
+// the part above the threshold, in units of one record.
 struct SuccessionCount {
   int32_t from, to;
   float count;
