@@ -1,6 +1,6 @@
-// Counts of pairs of items that follow each other, released under DP. They raise the scores of a model. With few records
-// and a small catalogue they teach more than steps on all weights: a pair is one number, and a pair within the noise is
-// dropped.
+// Counts of pairs of items that follow each other, released under DP. They raise the scores of a model. With few
+// records and a small catalogue they teach more than steps on all weights: a pair is one number, and a pair within the
+// noise is dropped.
 //
 //   sensitivity   each record adds 1/sqrt(n) to each of its n pairs: L2 norm at most 1 (rounded down to the grid). A
 //                 pair is an item and the one before it, where the record has the item for the first time
