@@ -217,9 +217,15 @@ Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory
   WISP_RETURN_IF_ERROR(CheckForm());
   const Units& units = options.units;
   WISP_RETURN_IF_ERROR(CheckUnits(units));
+  const bool untimed = !timed_ || options.time == TimeSource::kFileOrder;
+  if (untimed && options.needs_times) {
+    return InvalidData(name_,
+                       ": its events have no times, so they cannot be divided by one (`trains_until`); allowed are "
+                       "ratings.dat, CSV, TSV, .inter and SQLite");
+  }
   if (units.unit == RecordUnit::kUser) return OkStatus();
   const std::string unit = units.unit == RecordUnit::kSession ? "session" : "day";
-  if (!timed_ || options.time == TimeSource::kFileOrder) {
+  if (untimed) {
     return InvalidData(name_, ": its events have no times, so they cannot be split by ", unit,
                        "; the unit user needs none");
   }

@@ -141,6 +141,7 @@ struct ReadOptions {
   // The unit session needs an SQLite log, which remembers past sessions (session_table.h): kInvalidArgument for text.
   bool private_run = false;
   bool keep_times = false;       // fill Sequences::times
+  bool needs_times = false;      // kInvalidData for a format without times, and for TimeSource::kFileOrder
   std::string table = "events";  // SQLite
 };
 

@@ -41,11 +41,15 @@ Status EvaluateLabelled(const EvaluateArguments& a, OutputFormat format) {
     return InvalidArgument("--labelled and ", a.texts.empty() ? "--data" : "--texts", " are both given: choose one");
   if (a.unit || a.session_gap != 0)
     return InvalidArgument("--unit and --session-gap are of --data, and --labelled is given; its records are texts");
-  const std::pair<const char*, bool> others[] = {
-      {"--split", a.split != EvaluateArguments().split},  {"--record", a.record != EvaluateArguments().record},
-      {"--table", a.data.table != DataArguments().table}, {"--user-column", !a.data.user_column.empty()},
-      {"--item-column", !a.data.item_column.empty()},     {"--time-column", !a.data.time_column.empty()},
-      {"--times-per-second", a.times_per_second != 1}};
+  const std::pair<const char*, bool> others[] = {{"--split", a.split != EvaluateArguments().split},
+                                                 {"--record", a.record != EvaluateArguments().record},
+                                                 {"--table", a.data.table != DataArguments().table},
+                                                 {"--user-column", !a.data.user_column.empty()},
+                                                 {"--item-column", !a.data.item_column.empty()},
+                                                 {"--time-column", !a.data.time_column.empty()},
+                                                 {"--times-per-second", a.times_per_second != 1},
+                                                 {"--trains-until", !a.trains_until.empty()},
+                                                 {"--baselines", a.baselines}};
   for (const auto& [option, given] : others) {
     if (given) return InvalidArgument(option, " is not for labelled texts, which --labelled gives");
   }

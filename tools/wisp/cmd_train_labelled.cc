@@ -144,6 +144,7 @@ class TrainLabelledCommand {
     const std::pair<const char*, bool> others[] = {{"--tokenizer", !a_.tokenizer.empty()},
                                                    {"--item-names", !a_.item_names.empty()},
                                                    {"--re-attention", a_.re_attention},
+                                                   {"--trains-until", !a_.trains_until.empty()},
                                                    {"--privacy-json", !a_.privacy_json.empty()},
                                                    {"--table", a_.data.table != DataArguments().table},
                                                    {"--user-column", !a_.data.user_column.empty()},

@@ -8,10 +8,12 @@
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/text/texts.h"
 #include "runtime/model/model_file.h"
+#include "runtime/train/run/baselines.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/deployment/check_options.h"
+#include "tools/wisp/deployment/duration.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/padded.h"
 #include "tools/wisp/recipe/recipe_section.h"
@@ -168,6 +170,21 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   }
 }
 
+Json QualityJson(const RankingQuality& q) { return {{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}}; }
+
+std::string InWords(const RankingQuality& q) {
+  return "NDCG@10 " + Fixed(q.ndcg_at_10, 4) + ", HIT@10 " + Fixed(q.hit_at_10, 4);
+}
+
+void PrintBaselines(const RankingQuality& model, const BaselineQuality& b) {
+  std::string better;
+  for (const auto& [name, quality] : {std::pair{"popularity", b.popularity}, std::pair{"transitions", b.transitions}}) {
+    PrintText("%s, without training: %s\n", name, InWords(quality).c_str());
+    if (quality.ndcg_at_10 >= model.ndcg_at_10) better += (better.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!better.empty()) PrintText("no better than what needs no training, by NDCG@10: %s\n", better.c_str());
+}
+
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
@@ -192,35 +209,50 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(a.unit.value_or("user")));
   WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(unit, a.session_gap, a.times_per_second));
-  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {.units = units}, &model));
+  data::Moment until{.times_per_second = a.times_per_second};
+  if (!a.trains_until.empty()) {
+    WISP_ASSIGN_OR_RETURN(until.second, ParseMoment("--trains-until", a.trains_until));
+    if (a.split != "test")
+      return InvalidArgument("--split is '", a.split, "', allowed with --trains-until is test: it tests later events");
+  }
+  const bool by_time = until.second > 0;
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult data,
+                        ReadData(a.data, {.units = units, .needs_times = by_time}, &model));
   WarnIfRepeatsAreMisses(a.data, data.report, model.lists().allow_seen);
-  const bool by_users = unit == privacy::PrivacyUnit::kUser;
   const std::string record(privacy::ToText(unit));
   const size_t from_end = a.split == "test" ? 1 : 2;
   // A user needs two more events to train on; a session or a day is tested wherever it is evaluated.
-  const size_t needed = from_end + (by_users ? 2 : 1);
+  const size_t needed = from_end + (unit == privacy::PrivacyUnit::kUser ? 2 : 1);
+  const std::string later = "an event after " + OneLine(a.trains_until) + " that has one before it,";
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const RankingQuality q = EvaluateModel(model, CasesFromEnd(data.sequences, from_end, needed), workers, *ops);
+  const DividedLog log = by_time ? DivideAt(data.sequences, until) : DivideFromEnd(data.sequences, from_end, needed);
+  const RankingQuality q = EvaluateModel(model, log.cases, workers, *ops);
   if (q.num_users == 0)
-    return InvalidData(a.data.path, ": no ", record, " has enough events to be tested: ", needed,
+    return InvalidData(a.data.path, ": no ", record, " has ",
+                       by_time ? later : "enough events to be tested: " + std::to_string(needed),
                        " of items that the model knows");
   const uint64_t skipped = data.sequences.num_users() - q.num_users;
+  std::optional<BaselineQuality> baselines;
+  if (a.baselines) baselines = EvaluateBaselines(model.num_items(), log.train, log.cases, workers, model.lists());
   if (format == OutputFormat::kJson) {
-    Json j = {{"ndcg@10", q.ndcg_at_10},
-              {"hit@10", q.hit_at_10},
-              {"users", q.num_users},
-              {"users_skipped", skipped},
-              {"unknown_events", data.report.unknown_events},
-              {"unknown_items", data.report.unknown_items}};
+    Json j = QualityJson(q);
+    j["users"] = q.num_users;
+    j["users_skipped"] = skipped;
+    j["unknown_events"] = data.report.unknown_events;
+    j["unknown_items"] = data.report.unknown_items;
+    if (baselines)
+      j["baselines"] = {{"popularity", QualityJson(baselines->popularity)},
+                        {"transitions", QualityJson(baselines->transitions)}};
     j["not_private"] = ListFigureNames(j);
     PrintJson(j, kOneLine);
     return OkStatus();
   }
-  PrintText("NDCG@10 %.4f, HIT@10 %.4f over %llu %ss\n", q.ndcg_at_10, q.hit_at_10,
-            static_cast<unsigned long long>(q.num_users), record.c_str());
+  PrintText("%s over %llu %ss\n", InWords(q).c_str(), static_cast<unsigned long long>(q.num_users), record.c_str());
+  if (baselines) PrintBaselines(q, *baselines);
   if (skipped > 0)
-    PrintText("skipped: %llu %ss with fewer than %zu events of items that the model knows\n",
-              static_cast<unsigned long long>(skipped), record.c_str(), needed);
+    PrintText("skipped: %llu %ss %s of items that the model knows\n", static_cast<unsigned long long>(skipped),
+              record.c_str(),
+              (by_time ? "without " + later : "with fewer than " + std::to_string(needed) + " events").c_str());
   PrintText("%s\n", kLocalOnly);
   return OkStatus();
 }

@@ -137,6 +137,10 @@ class CommandLine final : public ProgramCommands {
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
     AddDevice(c, train_.device);
     AddData(c, train_.data, false);
+    c->add_option(
+        "--trains-until", train_.trains_until,
+        "Train on the events up to the end of this day, such as 2026-01-01, or second since 1970, and on all\n"
+        "of those: in place of the recipe's data.hold_out. Evaluate with the same option");
     AddTrainTexts(c, train_);
     AddTrainLabelled(c, train_);
     chosen_.OnCall(c, Train, train_);
@@ -155,6 +159,12 @@ class CommandLine final : public ProgramCommands {
     c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained with it");
     c->add_option("--split", evaluate_.split, "test (the last item of each record) or validation (the one before)")
         ->capture_default_str();
+    c->add_option("--trains-until", evaluate_.trains_until,
+                  "Test instead the first event of each record after this day, such as 2026-01-01, or second since\n"
+                  "1970, with what came before as its history. The model must have trained with the same option");
+    c->add_flag("--baselines", evaluate_.baselines,
+                "Also measure lists without training, from the events that may train: the popular items, and what\n"
+                "followed the last two items (arXiv 2605.07125). They are not private");
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
         ->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());

@@ -53,6 +53,7 @@ struct TrainArguments {
   std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
   std::string texts, tokenizer;      // for a decoder that learns texts
   std::string labelled, vocabulary;  // for a classifier
+  std::string trains_until;          // for events
   std::optional<uint32_t> lora;      // for a decoder or a classifier
   AnchorArguments anchor;
   DeviceArguments device;
@@ -76,6 +77,9 @@ struct EvaluateArguments {
   int64_t session_gap = 0;
   uint32_t times_per_second = 1;
   uint32_t threads = 0;
+  // Tests the first event of each record after this moment, in place of the last ones.
+  std::string trains_until;
+  bool baselines = false;
 };
 
 // Arguments of `wisp recommend --private` and `wisp generate --private`.

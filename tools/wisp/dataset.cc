@@ -76,7 +76,9 @@ Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limi
   data::ReadOptions options{.min_user_events = limits.min_user_events,
                             .min_item_events = limits.min_item_events,
                             .units = limits.units,
-                            .private_run = limits.private_run};
+                            .private_run = limits.private_run,
+                            .keep_times = limits.needs_times,
+                            .needs_times = limits.needs_times};
   std::optional<data::ItemIndex> index;
   if (model != nullptr) {
     if (!model->has_item_keys())

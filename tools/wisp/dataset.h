@@ -17,7 +17,7 @@ namespace wisp::tools {
 struct ReadLimits {
   uint32_t min_user_events = 1, min_item_events = 1;
   data::Units units = {};
-  bool private_run = false;
+  bool private_run = false, needs_times = false;
 };
 
 // Reads events; warnings go to standard error. With a model, items get its numbers (by key).

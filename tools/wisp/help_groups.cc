@@ -16,7 +16,7 @@ struct OptionNames {
 constexpr OptionNames kFirst[] = {
     {"wisp train",
      " recipe data texts labelled model out ledger epsilon budget num-records-public method epochs batch "},
-    {"wisp evaluate", " model adapter data texts labelled split "},
+    {"wisp evaluate", " model adapter data texts labelled split trains-until baselines "},
     {"wisp recommend", " model adapter data user history cold-start candidates count allow-seen exclude-seen private "},
     {"wisp inspect", " model verify memory method recipe records threads "},
     {"wisp convert", " in out adapter f16 int8 int4 panels family dataset "},

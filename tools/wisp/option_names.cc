@@ -37,6 +37,7 @@ constexpr Name kNames[] = {
     {"`text_column`", "--text-column"},
     {"`time_column`", "--time-column"},
     {"`times_per_second`", "--times-per-second"},
+    {"`trains_until`", "--trains-until"},
     {"`uncharged_tuning`", "--uncharged-tuning, or privacy.uncharged_tuning in a recipe"},
     {"`user_column`", "--user-column"},
     {"`wisp_plan_change`", "`wisp plan --change`"},

@@ -52,6 +52,8 @@ Status EvaluateTexts(const EvaluateArguments& a, OutputFormat format) {
   if (a.unit || a.session_gap != 0)
     return InvalidArgument("--unit and --session-gap are of --data, and --texts is given; its records are those of ",
                            "--record");
+  if (a.baselines || !a.trains_until.empty())
+    return InvalidArgument(a.baselines ? "--baselines" : "--trains-until", " is of --data, and --texts is given");
   if (a.backend != "simd") return InvalidArgument("--backend is '", a.backend, "', allowed with --texts is simd");
   WISP_ASSIGN_OR_RETURN(const data::TextUnit unit, data::ParseTextUnit("--record", a.record));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));

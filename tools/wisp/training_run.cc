@@ -8,6 +8,7 @@
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/deployment/duration.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
@@ -28,6 +29,7 @@ void OverrideText(const TrainArguments& a, RunSpec& r) {
 
 Status Override(const TrainArguments& a, RunSpec& r) {
   WISP_RETURN_IF_ERROR(a.given.Apply(r, r.text ? RunKind::kTexts : RunKind::kEvents));
+  if (!a.trains_until.empty()) r.hold_out = HoldOut::kNothing;
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
   if (r.text) OverrideText(a, r);
@@ -86,6 +88,7 @@ Status CheckTextOptions(const TrainArguments& a, const RunSpec& recipe, const Ru
       return InvalidArgument("--texts and --data are both given, and either is the file of texts: choose one");
     if (a.texts.empty() && a.data.path.empty()) return InvalidArgument("--texts is required");
     if (!a.item_names.empty()) return InvalidArgument("--item-names is of items; texts have tokens");
+    if (!a.trains_until.empty()) return InvalidArgument("--trains-until is of events; texts have no times");
     return a.given.Has("text.record") ? data::ParseTextUnit("--record", given.text->record).status() : OkStatus();
   }
   for (const auto& [option, given] :
@@ -238,12 +241,21 @@ Status TrainingRun::Read() {
 }
 
 Status TrainingRun::ReadEvents() {
+  data::Moment until{.times_per_second = recipe_.times_per_second};
+  if (!a_.trains_until.empty()) {
+    WISP_ASSIGN_OR_RETURN(until.second, ParseMoment("--trains-until", a_.trains_until));
+  }
   // Data are read before the ledger is opened, so that a run without records spends nothing.
   WISP_RETURN_IF_ERROR(Begin());
   WISP_ASSIGN_OR_RETURN(const data::Units units, MakeUnits(record_->events()));
-  WISP_ASSIGN_OR_RETURN(data_,
-                        ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
-                                 base_ ? &*base_ : nullptr));
+  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data,
+                                        {.min_user_events = recipe_.min_user_events,
+                                         .min_item_events = recipe_.min_item_events,
+                                         .units = units,
+                                         .private_run = is_private(),
+                                         .needs_times = until.second > 0},
+                                        base_ ? &*base_ : nullptr));
+  if (until.second > 0) data_.sequences = data::EventsUntil(data_.sequences, until);
   WarnIfRepeatsAreMisses(a_.data, data_.report,
                          recipe_.allow_seen.value_or(base_.has_value() && base_->lists().allow_seen));
   return OkStatus();
@@ -376,6 +388,7 @@ std::string TrainingRun::Name() const {
 // Describes the run for the provenance: for texts, what a record was.
 std::string TrainingRun::Description() const {
   const std::string run = (base_ ? "fine-tuned by " : "trained by ") + Name();
+  if (!a_.trains_until.empty()) return run + ", events until " + a_.trains_until;
   return is_text() ? run + ", one record: " + record_->InWords() : run;
 }
 

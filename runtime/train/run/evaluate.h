@@ -5,6 +5,7 @@
 #define WISP_RUNTIME_TRAIN_RUN_EVALUATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -29,6 +30,13 @@ struct RankingQuality {
 
 // The NDCG of a list with one relevant item: 1 / log2(position + 2), and 0 if it is not shown.
 double Ndcg(std::optional<size_t> position);
+
+// Writes the score of every item for the list after `history`.
+using ScoreItems = std::function<void(std::span<const int32_t> history, std::span<float> scores)>;
+
+// The quality of the lists that such scores give by the rules `lists`. Each worker scores by its own result of `make`.
+RankingQuality EvaluateScores(size_t num_items, std::span<const RankingCase> cases, Workers& workers,
+                              const ModelLists& lists, const std::function<ScoreItems()>& make);
 
 // `weights` are in the flat layout of the graph's architecture, or as a file stores them. `lists` are the model's rules
 // for its lists. A history of untrained items alone gets the cold-start list (ModelView::ScoreColdStart).

@@ -48,15 +48,32 @@ RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, Hol
   return set;
 }
 
-std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed) {
-  std::vector<RankingCase> cases;
+DividedLog DivideFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed) {
+  DividedLog divided;
   for (size_t u = 0; u < sequences.num_users(); ++u) {
     const std::span<const int32_t> record = sequences.User(u);
+    divided.train.push_back(record);
     if (record.size() < needed || record.size() <= from_end) continue;
     const size_t target = record.size() - from_end;
-    cases.push_back({record.first(target), record[target]});
+    divided.train.back() = record.first(target);
+    divided.cases.push_back({record.first(target), record[target]});
   }
-  return cases;
+  return divided;
+}
+
+DividedLog DivideAt(const data::Sequences& sequences, const data::Moment& moment) {
+  DividedLog divided;
+  for (size_t u = 0; u < sequences.num_users(); ++u) {
+    const std::span<const int32_t> record = sequences.User(u);
+    const std::span<const int64_t> times = sequences.GetTimes(u);
+    const auto is_later = [&](int64_t time) { return moment.IsBefore(time); };
+    const size_t later = static_cast<size_t>(std::find_if(times.begin(), times.end(), is_later) - times.begin());
+    divided.train.push_back(record.first(later));
+    const size_t target = std::max<size_t>(later, 1);
+    if (target < record.size() && is_later(times[target]))
+      divided.cases.push_back({record.first(target), record[target]});
+  }
+  return divided;
 }
 
 Result<uint64_t> EpochsToSteps(double epochs, double num_records, uint32_t expected_batch) {

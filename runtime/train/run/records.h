@@ -35,9 +35,19 @@ struct RecordSet {
 // Keeps the newest max_length transitions of each user. `sequences` must outlive the result.
 RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, HoldOut hold_out);
 
+// A log as evaluation divides it: the events of each record that may train, and the cases. `sequences` must outlive it.
+struct DividedLog {
+  std::vector<std::span<const int32_t>> train;
+  std::vector<RankingCase> cases;
+};
+
 // One case for each record of at least `needed` events, and more than `from_end`. Its target is the event at that
-// distance from the end (1 is the last); its history is what came before.
-std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed);
+// distance from the end (1 is the last); its history is what came before, which may train. Other records train whole.
+DividedLog DivideFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed);
+
+// Events up to the moment may train. A record's case is its first event after the moment that has a history; its
+// history is what came before. Needs times.
+DividedLog DivideAt(const data::Sequences& sequences, const data::Moment& moment);
 
 // The steps of so many passes: ceil(epochs * records / expected_batch), 0 for no epochs. kInvalidArgument unless 0 <=
 // epochs <= 1e6, because other values would make an endless run that keeps charging.

@@ -67,6 +67,8 @@ TEST(Moment, DividesEachRecordByItsOwnTimesAlone) {
   EXPECT_TRUE(Build(events)->sequences.times.empty());
   EXPECT_EQ(EventsUntil(Build(events)->sequences, {.second = 10}).items.size(), events.size());
   EXPECT_TRUE(Build(events, {.time = TimeSource::kFileOrder, .keep_times = true})->sequences.times.empty());
+  EXPECT_EQ(Build(events, {.time = TimeSource::kFileOrder, .needs_times = true}).status().code(),
+            StatusCode::kInvalidData);
 }
 
 TEST(Numbering, WholeNumbers_AscendAsNumbers) {

@@ -159,7 +159,7 @@ TEST_F(EvaluationTest, GainsAreThoseOfTheNewestEvents) {
 TEST_F(EvaluationTest, EvaluationByRecords_DiffersByTheGains) {
   Ledger ledger = Divided();
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
-  const std::vector<RankingCase> cases = CasesFromEnd(sequences_, 1, 2);
+  const std::vector<RankingCase> cases = DivideFromEnd(sequences_, 1, 2).cases;
   Workers workers(1);
   EvaluationOptions options = Options(ledger);
   options.num_targets = 1;

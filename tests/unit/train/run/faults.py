@@ -84,9 +84,13 @@ FAULTS = [
          "c_resume_test:CResume.ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
     ]),
     *table("runtime/train/run/records.cc", [
-        ("short-sessions-not-evaluated", "CasesFromEnd", "record.size() <= from_end",
+        ("short-sessions-not-evaluated", "DivideFromEnd", "record.size() <= from_end",
          "record.size() <= from_end + 1",
          "evaluate_candidate_test:EvaluationTest.EvaluationByRecords_DiffersByTheGains"),
+        ("baselines-learn-the-tested-event", "DivideFromEnd", "divided.train.back() = record.first(target);", "",
+         "baselines_test:DividedLog.FromEnd_LeavesTheTestedEventOut"),
+        ("later-events-train-baselines", "DivideAt", "divided.train.push_back(record.first(later));",
+         "divided.train.push_back(record);", "baselines_test:DividedLog.At_TestsTheFirstEventAfterTheMoment"),
     ]),
     *table("runtime/train/run/fine_tune.cc", [
         ("a-run-forgets-its-base", "FineTune::Run", "TakeStart(*start_.base, job, held);", "",
