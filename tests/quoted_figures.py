@@ -20,6 +20,8 @@ from pathlib import Path
 MEASURED = (
     ("utility on ML-1M", ("ml-1m.ndcg", "ml-1m.plain-10", "ml-1m.plain-8", "ml-1m.plain-5"),
      (("README.md", "NDCG@10 on MovieLens-1M"),)),
+    ("lists without training on ML-1M", ("ml-1m.transitions", "ml-1m.popularity"),
+     (("README.md", "without training, not private"),)),
     ("a private step over an ordinary one", ("step.batch-256",), (("README.md", "time of a private step"),)),
     ("the best ten after 200 events", ("score.best-10",), (("README.md", "the best 10 after 200 events"),)),
     ("the best ten after one more event", ("score.one-more",),

@@ -237,6 +237,39 @@ def test_measured_cells():
     run(f"{ROOT}/tools/lab/reproduce/draw.py --table measured.json --results m.jsonl --markdown m.md --svg m.svg")
 
 
+def test_lists_without_training():
+    # They are those of `wisp evaluate --baselines`, and cells that train and have three runs are not counted with them.
+    table = json.loads(TINY)
+    row = lambda name: {"row": name, "column": "infinite", "kind": "baseline", "baseline": name}
+    table |= {"name": "plain", "cells": [row("popularity"), row("transitions"), table["cells"][0]]}
+    write("plain-table.json", json.dumps(table))
+    plain = "lab reproduce plain-table.json --threads 1 --out plain.jsonl --data log.txt"
+    for old, new, said in (
+        ('"baseline": "popularity"', '"baseline": "popular"', 'allowed are "popularity" and "transitions"'),
+        ('"baseline": "popularity"', '"seeds": [1], "baseline": "popularity"', "'seeds'"),
+    ):
+        edit("plain-table.json", "wrong.json", old, new)
+        run("lab reproduce wrong.json --list", 3, said)
+    edit("plain-table.json", "users.json", '"users": 60', '"users": 61')
+    run("lab reproduce users.json --data log.txt --out r-users.jsonl --cell popularity/infinite",
+        3, "has 60 users and .* items, the table wants 61")
+    run("lab reproduce plain-table.json --out plain.jsonl --cell popularity/infinite", 2, "--data is needed")
+    assert not exists("plain.jsonl") and not exists("r-users.jsonl"), "a refused run wrote results"
+    run(plain)
+    run("wisp new --recipe plain.json --catalogue public --data log.txt --out fresh.wisp")
+    baselines = run("wisp evaluate --model fresh.wisp --data log.txt --baselines --json")["baselines"]
+    for line in lines("plain.jsonl")[:2]:
+        assert {name: line[name] for name in ("ndcg@10", "hit@10")} == baselines[line["row"]] and line["users"] == 60
+    run(f"{plain} --skip-done", 0, "nothing is left")
+    run(f"{drawn} plain-table.json --results plain.jsonl")
+    popular = f"| popularity | {100 * baselines['popularity']['ndcg@10']:.2f} |"
+    assert popular in read("t.md") and "A cell is the mean over its 2 runs" in read("t.md")
+    # On data that nobody declared public they are local.
+    edit("plain-table.json", "own-table.json", ', "public": true', "")
+    run("lab reproduce own-table.json --out own-plain.jsonl --data log.txt --cell popularity/infinite")
+    assert "ndcg@10" in lines("own-plain.jsonl")[0]["not_private"]
+
+
 def decode_table():
     uniform = {"mode": "uniform", "composition": "pure", "draws": 100}
     cells = (

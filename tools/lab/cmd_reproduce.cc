@@ -35,7 +35,10 @@ struct PlannedRun {
 
 using Kind = ReproductionCell::Kind;
 
-const char* ToText(Kind kind) { return kind == Kind::kTrain ? "train" : kind == Kind::kBench ? "bench" : "decode"; }
+const char* ToText(Kind kind) {
+  constexpr const char* kNames[] = {"train", "bench", "decode", "baseline"};  // indexed by Kind
+  return kNames[static_cast<size_t>(kind)];
+}
 
 // Returns the processor's name as Linux has it; a machine without a name is described by its number of cores.
 std::string Device() {
@@ -104,7 +107,7 @@ class ReproduceCommand {
     };
     const bool decodes = any([](const ReproductionCell& c) { return c.kind == Kind::kDecode; });
     const bool trains = any([](const ReproductionCell& c) { return c.kind == Kind::kTrain; });
-    if (a_.data.path.empty() && (trains || decodes))
+    if (a_.data.path.empty() && any([](const ReproductionCell& c) { return c.kind != Kind::kBench; }))
       return InvalidArgument("--data is needed: the file of ", table_.data_label);
     WISP_RETURN_IF_ERROR(CheckDeclared(decodes, any([](const ReproductionCell& c) { return IsPrivate(c); })));
     if (a_.out.empty()) return InvalidArgument("--out is needed: the file that gets a line of JSON for each run");
@@ -208,9 +211,9 @@ class ReproduceCommand {
                       {"done", done},
                       {"recipe", cell->recipe_hash}});
       if (format_ == OutputFormat::kJson) continue;
-      const std::string what = cell->kind == Kind::kTrain   ? "seeds " + seeds
-                               : cell->kind == Kind::kBench ? "measured"
-                                                            : "perplexity of samples";
+      const std::string what = cell->kind == Kind::kTrain    ? "seeds " + seeds
+                               : cell->kind == Kind::kDecode ? "perplexity of samples"
+                                                             : "measured";
       PrintText("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
     }
     if (format_ == OutputFormat::kJson) PrintJson(list);
@@ -220,8 +223,8 @@ class ReproduceCommand {
   Status RunOne(const std::string& title, const PlannedRun& planned) {
     const bool trains = planned.cell->kind == Kind::kTrain;
     if (!trains) std::fprintf(stderr, "wisp: %s\n", title.c_str());
-    WISP_ASSIGN_OR_RETURN(const ResultLine figures,
-                          trains ? RunTraining(title, planned) : measured_.Figures(*planned.cell));
+    WISP_ASSIGN_OR_RETURN(ResultLine figures, trains ? RunTraining(title, planned) : measured_.Figures(*planned.cell));
+    if (!table_.is_public() && planned.cell->kind != Kind::kBench) figures["not_private"] = FindNotPrivate(figures);
     const ResultLine line = Line(planned, figures);
     if (format_ == OutputFormat::kJson) {
       PrintJson(line, kOneLine);
@@ -239,6 +242,8 @@ class ReproduceCommand {
   static std::string Shown(const ReproductionCell& cell, const ResultLine& f) {
     const auto number = [&](const char* key, int digits) { return Fixed(f[key].get<double>(), digits); };
     switch (cell.kind) {
+      case Kind::kBaseline:
+        return "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4);
       case Kind::kTrain:
         return (f.contains("ndcg@10")
                     ? "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4)
@@ -306,7 +311,6 @@ class ReproduceCommand {
     figures["cpu_seconds"] = cpu_seconds;
     figures["planned_bytes"] = r.planned_bytes;
     figures["record_state_bytes"] = r.record_state_bytes;
-    if (!table_.is_public()) figures["not_private"] = FindNotPrivate(figures);
     return figures;
   }
 

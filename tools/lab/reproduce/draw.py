@@ -116,9 +116,15 @@ def row_of(cells):
     return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
 
 
-def number_of_runs(groups, metrics):
-    """Returns the number of runs behind each cell that has a figure, if it is equal for all of them; else None."""
-    found = {own[2] for lines in groups.values() for m in metrics if (own := summary(lines, m["field"]))}
+def baselines(table):
+    return {(c["row"], c["column"]) for c in table["cells"] if c.get("kind") == "baseline"}
+
+
+def number_of_runs(table, groups):
+    """Returns the number of runs behind each cell that has a figure, if it is equal for all of them; else None. A
+    baseline trains nothing: it has no runs."""
+    found = {own[2] for name, lines in groups.items() if name not in baselines(table)
+             for m in table["metrics"] if (own := summary(lines, m["field"]))}
     return found.pop() if len(found) == 1 else None
 
 
@@ -143,7 +149,7 @@ def metric_table(table, groups, metric, runs):
                 continue
             ours = summary(groups[(row, column)], field)
             text = "not run" if ours is None else spread_text(ours[0], ours[1], scale, digits)
-            if ours is not None and runs is None:
+            if ours is not None and runs is None and definition.get("kind") != "baseline":
                 text += f" (n {ours[2]})"
             published = definition.get("published", {}).get(field)
             if published is not None:
@@ -199,7 +205,7 @@ def markdown(table, groups, arguments):
     lines = [line for group in groups.values() for line in group]
     folder = os.path.dirname(os.path.abspath(arguments.markdown))
     relative = lambda path: os.path.relpath(os.path.abspath(path), folder)
-    runs = number_of_runs(groups, table["metrics"])
+    runs = number_of_runs(table, groups)
     out = [f"# {table['title']}", ""]
     out += [note + "\n" for note in table.get("notes", [])[:1]]
     out += [f"After {table['reference']}. Data: {table['data']['label']}. "

@@ -5,9 +5,11 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/train/run/baselines.h"
 #include "tools/lab/bench/bench_decoding.h"
 #include "tools/lab/bench/bench_parts.h"
 #include "tools/lab/reproduce/reproduction.h"
@@ -27,6 +29,7 @@ class MeasuredRuns {
 
  private:
   Result<nlohmann::ordered_json> BenchFigures(const BenchCell& cell);
+  Result<nlohmann::ordered_json> BaselineFigures(const ReproductionCell& cell);
   Status MeasureExpected();
 
   struct Measured {
@@ -35,7 +38,8 @@ class MeasuredRuns {
   };
   uint32_t threads_ = 0;
   DecodingData decoding_;
-  std::map<std::string, Measured> benches_;  // by BenchCell::together
+  std::map<std::string, Measured> benches_;   // by BenchCell::together
+  std::optional<BaselineQuality> baselines_;  // all cells of a table have one base
   std::vector<const ReproductionCell*> expected_;
   std::map<const ReproductionCell*, nlohmann::ordered_json> decodes_;
 };

@@ -60,17 +60,38 @@ Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
   return OkStatus();
 }
 
+Status CheckHoldsOut(const std::string& where, const ReproductionCell& cell) {
+  const std::optional<TextSpec>& text = cell.recipe.text;
+  if (text ? text->hold_out_share > 0 : cell.recipe.hold_out != HoldOut::kNothing) return OkStatus();
+  return InvalidData(where, " (", cell.Name(), "): its recipe holds nothing out to be tested on");
+}
+
+Status ReadBaseline(JsonSection& s, const nlohmann::json& base, ReproductionCell& cell) {
+  const nlohmann::json* name = s.Any("baseline");
+  if (name == nullptr || (*name != "popularity" && *name != "transitions"))
+    return InvalidData(s.where(), ".baseline is ", (name == nullptr ? "missing" : Dumped(*name)),
+                       ", allowed are \"popularity\" and \"transitions\"");
+  cell.transitions = *name == "transitions";
+  WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") base:", base));
+  if (cell.recipe.text) return InvalidData(s.where(), " (", cell.Name(), "): its base is a recipe of texts, not items");
+  cell.recipe_hash = RecipeHash({{"baseline", *name}, {"data", base.value("data", nlohmann::json::object())}});
+  return CheckHoldsOut(s.where(), cell);
+}
+
 Status ReadCell(JsonSection& s, const nlohmann::json& base, ReproductionCell& cell) {
   using Kind = ReproductionCell::Kind;
   s.Text("row", cell.row);
   s.Text("column", cell.column);
-  s.Choice<Kind>("kind", cell.kind, {{"train", Kind::kTrain}, {"bench", Kind::kBench}, {"decode", Kind::kDecode}});
+  s.Choice<Kind>(
+      "kind", cell.kind,
+      {{"train", Kind::kTrain}, {"bench", Kind::kBench}, {"decode", Kind::kDecode}, {"baseline", Kind::kBaseline}});
   for (const auto& name : {cell.row, cell.column}) {
     if (name.empty() || name.find('/') != std::string::npos)
       return InvalidData(s.where(), ": row and column need a name without '/'");
   }
   for (const char* key : {"published", "published_deviation"})
     WISP_RETURN_IF_ERROR(CheckPublished(s.where(), key, s.Any(key)));
+  if (cell.kind == Kind::kBaseline) return ReadBaseline(s, base, cell);
   if (cell.kind != Kind::kTrain) return ReadMeasured(s, cell);
   const nlohmann::json* overrides = s.Any("overrides");
   const nlohmann::json* seeds = s.Any("seeds");
@@ -78,11 +99,8 @@ Status ReadCell(JsonSection& s, const nlohmann::json& base, ReproductionCell& ce
   nlohmann::json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);
   WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") recipe:", merged));
-  const std::optional<TextSpec>& text = cell.recipe.text;
-  if (text ? text->hold_out_share == 0 : cell.recipe.hold_out == HoldOut::kNothing)
-    return InvalidData(s.where(), " (", cell.Name(), "): its recipe holds nothing out to be tested on");
   cell.recipe_hash = RecipeHash(std::move(merged));
-  return OkStatus();
+  return CheckHoldsOut(s.where(), cell);
 }
 
 Status CheckUnique(const std::string& path, const std::vector<ReproductionCell>& cells) {

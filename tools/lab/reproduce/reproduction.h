@@ -10,7 +10,8 @@
 //               "published": {"ndcg@10": 0.0457}}]}
 //
 // Cells of the kinds bench and decode are measured instead of trained. They have an object of settings and no seeds
-// (measured_cell.h).
+// (measured_cell.h). Those of the kind baseline name a list without training, "popularity" or "transitions"
+// (runtime/train/run/baselines.h), which learns from the events that the base recipe trains on.
 //
 // tools/lab/reproduce/draw.py reads the values that are only for plots (titles, metrics, plot, published, notes).
 #ifndef WISP_TOOLS_LAB_REPRODUCE_REPRODUCTION_H_
@@ -29,12 +30,14 @@ struct ReproductionCell {
     kTrain,   // one training run per seed
     kBench,   // steps of random records, timed
     kDecode,  // the perplexity of a model's private sampling
+    kBaseline,
   };
   std::string row, column;
   Kind kind = Kind::kTrain;
-  RunSpec recipe;     // base with overrides; for kTrain
-  BenchCell bench;    // for kBench
-  DecodeCell decode;  // for kDecode
+  RunSpec recipe;            // base with overrides; for kTrain and kBaseline
+  BenchCell bench;           // for kBench
+  DecodeCell decode;         // for kDecode
+  bool transitions = false;  // for kBaseline; false: popularity
   // hash of the merged recipe's text without its seed, or of the settings; 16 hexadecimal digits
   std::string recipe_hash;
   std::vector<uint64_t> seeds;  // for kTrain
