@@ -48,7 +48,7 @@ FAULTS = [
          "successions_served_test:SuccessionsServed.ABatchIsThatOfTheSession"),
     ]),
     *table("runtime/train/run/evaluate.cc", [
-        ("successions-not-evaluated", "EvaluateSome", "AddSuccessions(lists.successions, c.history, scores);", "",
+        ("successions-not-evaluated", "Score", "AddSuccessions(lists_.successions, history, scores);", "",
          "successions_served_test:SuccessionsServed.EvaluationIsOfTheServedLists"),
     ]),
     *table("runtime/personalise/evaluate_candidate.cc", [

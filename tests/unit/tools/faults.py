@@ -89,8 +89,8 @@ FAULTS = [
         ("any-model-is-the-one", "CheckModels", "!is_named", "false", "ledgers.py"),
     ]),
     *table("tools/lab/cmd_reproduce.cc", [
-        ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures",
-         "if (false) figures", "reproduce.py"),
+        ("figures-of-own-data-called-private", "RunOne",
+         "!table_.is_public() && planned.cell->kind != Kind::kBench) figures", "false) figures", "reproduce.py"),
         ("draws-of-private-data", "CheckDeclared", "decodes && !table_.is_public()", "false", "reproduce.py"),
         ("private-data-uncharged", "CheckDeclared", "table_.is_public() || !any_private || !a_.ledger.empty()",
          "true", "reproduce.py"),
