@@ -16,8 +16,10 @@
 namespace wisp::data {
 namespace {
 
+constexpr char kWriting[] = "PRAGMA ignore_check_constraints=ON; PRAGMA synchronous=EXTRA; PRAGMA fullfsync=ON";
+constexpr char kToWrite[] = "cannot be opened to write";
 constexpr char kSchema[] =
-    "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA ignore_check_constraints=ON; PRAGMA synchronous=EXTRA; PRAGMA fullfsync=ON;"
+    "PRAGMA auto_vacuum=INCREMENTAL;"
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 
@@ -57,14 +59,20 @@ Status EventLog::Error(const char* doing) const {
                                                                                  : IoError(sentence);
 }
 
-Result<EventLog> EventLog::Open(const std::string& path) {
+Result<EventLog> EventLog::Create(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
   // SQLite would create the file, and those beside it, with the access rights that the umask allows.
   WISP_RETURN_IF_ERROR(MakePrivate(path));
   WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  WISP_RETURN_IF_ERROR(log.Execute(kWriting, kToWrite));
+  return log;
+}
+
+Result<EventLog> EventLog::Open(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(EventLog log, Create(path));
   WorkLimit work(log.database_);
   work.AllowForSize();
-  WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot be opened to write"));
+  WISP_RETURN_IF_ERROR(log.Execute(kSchema, kToWrite));
   // Overwrites what was erased while somebody was reading. It does not wait, because no caller was told that this is
   // done.
   if (sqlite::ReadFileSize(path + "-wal") > 0) {

@@ -74,10 +74,11 @@ class EventLog {
   // Writes a copy of the current log into one complete file, readable by the owner alone. Takes memory of the log's
   // size. kInvalidArgument if a file is at `copy`, because it would be lost.
   Status Backup(const std::string& copy) const;
-  // Replaces the log's whole content by that of `copy`, or changes nothing. kInvalidData if `copy` is not a log.
-  // kInvalidArgument if the file has a table that the copy lacks, because it would be lost; the tables in which wisp
-  // stores sessions (session_table.h) are excepted.
-  Status Restore(const std::string& copy);
+  // Replaces the whole content of the log at `path` by that of `copy`, or changes no byte of it. A log that is missing
+  // is made; so is one of a file without any table, which a restoration that met a full disk leaves. kInvalidData if
+  // `copy` is not a log. kInvalidArgument if the file has a table that the copy lacks, because it would be lost; the
+  // tables in which wisp stores sessions (session_table.h) are excepted.
+  static Status Restore(const std::string& path, const std::string& copy);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
   ~EventLog();
@@ -112,6 +113,8 @@ class EventLog {
  private:
   EventLog(std::string path, sqlite3* database);
   static Result<EventLog> Connect(const std::string& path, int flags);
+  // Opens the file to write, and creates it without a table.
+  static Result<EventLog> Create(const std::string& path);
   Status CheckProcess() const;
   Status CheckTable() const;
   Status Error(const char* doing) const;

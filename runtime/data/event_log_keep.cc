@@ -192,15 +192,15 @@ Status EventLog::Backup(const std::string& copy) const {
   return file.Commit();
 }
 
-Status EventLog::Restore(const std::string& copy) {
-  WISP_RETURN_IF_ERROR(CheckProcess());
-  WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
+Status EventLog::Restore(const std::string& path, const std::string& copy) {
+  WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path}));
   WISP_ASSIGN_OR_RETURN(const EventLog from, OpenExisting(copy));
+  WISP_ASSIGN_OR_RETURN(EventLog log, Create(path));
   constexpr char kTables[] =
       "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY name";
-  const auto there = Names(database_, kTables), ours = SessionTables(database_);
+  const auto there = Names(log.database_, kTables), ours = SessionTables(log.database_);
   const auto in_copy = Names(from.database_, kTables);
-  if (!there || !ours) return Error("cannot be restored");
+  if (!there || !ours) return log.Error("cannot be restored");
   if (!in_copy) return from.Error("cannot be read");
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -208,7 +208,7 @@ Status EventLog::Restore(const std::string& copy) {
   for (const std::string& table : *there) {
     if (!has(*in_copy, table) && !has(*ours, table))
       return InvalidArgument(
-          "event log '", path_, "': has a table ", Shown(table), " that the copy '", copy,
+          "event log '", path, "': has a table ", Shown(table), " that the copy '", copy,
           "' lacks, and which would be lost: nothing was restored; name a file that holds a log alone");
   }
   {
@@ -219,11 +219,11 @@ Status EventLog::Restore(const std::string& copy) {
     if (*faults != std::vector<std::string>{"ok"})
       return InvalidData("event log '", copy, "': is damaged, and nothing was restored: ", OneLine(faults->front()));
   }
-  sqlite3_backup* backup = sqlite3_backup_init(database_, "main", from.database_, "main");
-  if (backup == nullptr) return Error("cannot be restored");
+  sqlite3_backup* backup = sqlite3_backup_init(log.database_, "main", from.database_, "main");
+  if (backup == nullptr) return log.Error("cannot be restored");
   sqlite3_backup_step(backup, -1);
   // Finishing returns the error of a step, and undoes an incomplete copy.
-  return sqlite3_backup_finish(backup) == SQLITE_OK ? OkStatus() : Error("cannot be restored");
+  return sqlite3_backup_finish(backup) == SQLITE_OK ? OkStatus() : log.Error("cannot be restored");
 }
 
 Result<LogCount> EventLog::Count(uint32_t per_second) const {

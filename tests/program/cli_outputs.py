@@ -101,12 +101,12 @@ def test_a_log_is_never_replaced():
     run("wisp report --ledger deployment.ledger --html base.wisp", 2, "is not a page of HTML")
 
 
-def full(said, command):
+def full(said, command, size_bytes=0):
     result = run(
         command,
         3,
         restore_signals=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, resource.RLIM_INFINITY)),
     )
     assert says(said, result.out + result.err), result.err
 
@@ -127,3 +127,12 @@ def test_a_full_disk_is_called_full():
     )
     full("writing failed: ", "wisp log export log.db --out full.csv")
     assert checksum("full.db") == before, "a full disk changed the log"
+
+
+def test_a_log_that_a_full_disk_refused_is_restored_once_there_is_space():
+    run("wisp log backup log.db --out copy.db")
+    for pages in range(6):
+        log = f"lost-{pages}.db"
+        full(": the disk refuses to write, as one that", f"wisp log restore {log} --from copy.db", 4096 * pages)
+        run(f"wisp log restore {log} --from copy.db")
+        assert run(f"wisp log count {log} --json")["events"] == run("wisp log count log.db --json")["events"]

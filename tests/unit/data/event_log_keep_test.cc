@@ -307,20 +307,20 @@ TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
     EXPECT_FALSE(std::filesystem::exists(copy + "-wal"));
     ASSERT_TRUE(log.Append({"later", "x", 1}).ok());
     ASSERT_GT(*log.Erase("u1"), 0u);
-    ASSERT_EQ(log.Restore(copy).message(), "");
+    ASSERT_EQ(EventLog::Restore(path, copy).message(), "");
     EXPECT_EQ(log.Count()->events, 300u);
     ASSERT_TRUE(log.Append({"later", "x", 1}).ok());
     // The copy is restored into a new log.
-    EventLog lost = *EventLog::Open(path + ".new");
-    ASSERT_EQ(lost.Restore(copy).message(), "");
-    EXPECT_EQ(lost.Count()->events, 300u);
-    EXPECT_EQ(lost.Restore(path + ".new").code(), StatusCode::kInvalidArgument);
+    const std::string lost = path + ".new";
+    ASSERT_EQ(EventLog::Restore(lost, copy).message(), "");
+    EXPECT_EQ(EventLog::OpenExisting(lost)->Count()->events, 300u);
+    EXPECT_EQ(EventLog::Restore(lost, lost).code(), StatusCode::kInvalidArgument);
     // A file that is not a log, or is damaged, changes nothing.
     std::string bytes = GetBytes(copy);
     std::fill(bytes.begin() + 4096, bytes.begin() + 8192, 'x');
     std::ofstream(copy, std::ios::binary) << bytes;
-    EXPECT_FALSE(log.Restore(copy).ok());
-    EXPECT_FALSE(log.Restore(folder_ / "none.db").ok());
+    EXPECT_FALSE(EventLog::Restore(path, copy).ok());
+    EXPECT_FALSE(EventLog::Restore(path, folder_ / "none.db").ok());
     EXPECT_EQ(log.Count()->events, 301u);
   }
 }
@@ -332,14 +332,13 @@ TEST_F(EventLogKeep, ATableThatTheCopyLacks_IsNotLost) {
   ASSERT_EQ(Open().Backup(copy).message(), "");
   ASSERT_TRUE(ReadSequences(path, Format::kSqlite, {.units = kSessions, .private_run = true}).ok());
   ASSERT_EQ(GetRows("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 1);
-  EXPECT_EQ(Open().Restore(copy).message(), "");
+  EXPECT_EQ(EventLog::Restore(path, copy).message(), "");
   EXPECT_EQ(GetRows("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 0);
   for (const std::string table : {"contacts", "wisp_notes", "Wisp_notes", "wisp_readings"}) {
     const std::string name = table + ".db";
-    EventLog log =
-        *EventLog::Open(folder_.MakeDatabase(name, "CREATE TABLE events(user, item, time); CREATE TABLE " + table +
-                                                       "(name); INSERT INTO " + table + " VALUES('anna')"));
-    const Status refused = log.Restore(copy);
+    const std::string log = folder_.MakeDatabase(name, "CREATE TABLE events(user, item, time); CREATE TABLE " + table +
+                                                           "(name); INSERT INTO " + table + " VALUES('anna')");
+    const Status refused = EventLog::Restore(log, copy);
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << table;
     EXPECT_NE(refused.message().find("has a table '" + table + "' that the copy"), std::string::npos)
         << refused.message();

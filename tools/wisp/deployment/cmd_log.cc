@@ -1,6 +1,4 @@
 // Implements `wisp log`.
-#include <sys/stat.h>
-
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -147,16 +145,12 @@ Status LogBackup(const LogArguments& a, OutputFormat format) {
 }
 
 Status LogRestore(const LogArguments& a, OutputFormat format) {
-  // This is checked before a new log is made.
   WISP_RETURN_IF_ERROR(
       OpenToRead(a.copy,
                  {.what = "the copy", .advice = "; nothing was restored; give the file that wisp log backup wrote"})
           .status());
-  // A database of another kind is refused.
-  if (struct stat there; stat(a.path.c_str(), &there) == 0 && there.st_size > 0)
-    WISP_RETURN_IF_ERROR(OpenToRead(a.path).status());
-  WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
-  WISP_RETURN_IF_ERROR(log.Restore(a.copy));
+  WISP_RETURN_IF_ERROR(CheckIsLog(a.path));
+  WISP_RETURN_IF_ERROR(data::EventLog::Restore(a.path, a.copy));
   Show({{"log", a.path}, {"copy", a.copy}}, format,
        OneLine(a.path) + " holds what " + OneLine(a.copy) +
            " held. Whoever was erased since is back: erase them again. The ledger stays as it is, whatever the log "
