@@ -259,7 +259,7 @@ typedef struct wisp_new_item { /* an item to add to a catalogue */
 
 /* Writes a base with more items to `out_path`; they follow the existing ones. What is given here about an item is
  * public. Until a run has trained a new item, it is not recommended, and histories are read without it, so people are
- * served as before. Carry personalised models over with wisp_rebase. */
+ * served as before; a run that trains an adapter trains no item. Carry personalised models over with wisp_rebase. */
 WISP_API wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count,
                                       const char* out_path, wisp_error* error);
 

@@ -22,7 +22,7 @@ using Database = sqlite::Handle;
 Status DatabaseError(const std::string& path, sqlite3* database, int code) {
   WISP_RETURN_IF_ERROR(sqlite::Explain(path, path, database));
   const std::string sentence = path + ": cannot be read as a SQLite database: " +
-                               (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+                               (database != nullptr ? sqlite::GetFailureReason(database) : sqlite3_errstr(code));
   switch (code & 0xff) {
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:

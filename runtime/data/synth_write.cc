@@ -60,7 +60,7 @@ class DatabaseInMemory {
 
  private:
   Status Check() const {
-    return code_ == SQLITE_OK ? OkStatus() : IoError(path_, ": cannot be made: ", sqlite3_errmsg(database_));
+    return code_ == SQLITE_OK ? OkStatus() : IoError(path_, ": cannot be made: ", sqlite::GetFailureReason(database_));
   }
 
   const std::string& path_;

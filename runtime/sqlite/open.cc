@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "runtime/core/hex.h"
+#include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 
 namespace wisp::sqlite {
@@ -365,7 +366,10 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
 
 std::string GetFailureReason(sqlite3* handle) {
   if (handle == nullptr) return "there is not enough memory";
-  switch (sqlite3_extended_errcode(handle)) {
+  const int code = sqlite3_extended_errcode(handle);
+  if (const int error = sqlite3_system_errno(handle); (code & 0xff) == SQLITE_CANTOPEN && error != 0)
+    return Reason(error);
+  switch (code) {
     case SQLITE_FULL:
       return "the disk is full; free space and try again";
     case SQLITE_IOERR_WRITE:

@@ -63,8 +63,8 @@ int64_t ReadFileSize(const std::string& path);  // 0 if there is no file
 // SQLite's own message explains. Messages begin with `subject`.
 Status Explain(const std::string& subject, const std::string& path, sqlite3* handle);
 
-// The reason why the last call on `handle` failed, as the end of a sentence: SQLite's own words, or plainer ones if
-// nothing could be written.
+// The reason why the last call on `handle` failed, as the end of a sentence: the operating system's for a file that
+// cannot be opened, plain words if nothing could be written, else SQLite's own.
 std::string GetFailureReason(sqlite3* handle);
 
 // True if SQLite may play this journal back: it exists, is not empty, and its first byte is not 0. Never blocks.

@@ -256,6 +256,25 @@ def test_if_most_users_of_a_log_have_another_form_than_the_read_one():
     assert sql("german.ledger", "select count(*) from entries") == 0 and not exists("german.wisp")
 
 
+def test_a_number_that_is_0_is_not_called_missing():
+    given = "wisp plan --data log.db --model base.wisp --unit user --for '2 days' --steps 1 --ledger zero.ledger"
+    run(f"{given} --epsilon 0 --num-records-public 60", 2, "--epsilon: epsilon is 0, allowed is 1e-06 to 100")
+    run(f"{given} --epsilon 4 --num-records-public 0", 2, "--num-records-public is 0, allowed are 1 to 4294967295")
+    run(f"{given} --num-records-public 60", 2, "missing is --epsilon;")
+    run("wisp privacy decoding --epsilon 0 --clip 1 --delta 1e-6", 2, "epsilon is 0, allowed is 1e-06 to 100")
+    run("wisp privacy decoding --calibrate --samples 3 --delta 1e-6", 2, "--calibrate needs --epsilon")
+
+
+def test_each_number_of_evaluations_is_shown_once():
+    given = "wisp plan --data log.db --model base.wisp --unit user --for '12 days' --steps 1 --dry-run --epsilon 4"
+    for evaluations, columns in ((1, "1"), (2, "1 2"), (12, "1 6 12")):
+        r = run(f"{given} --num-records-public 600 --evaluations {evaluations} --ledger shown.ledger")
+        head = next(line for line in r.out.splitlines() if "the chance that" in line)
+        assert head.split("found")[1].replace("after", "").split() == columns.split(), head
+        rows = [line for line in r.out.splitlines() if "in NDCG@10)" in line]
+        assert rows and all(len(line) == len(head) for line in rows), r.out
+
+
 def test_names_come_from_anywhere():
     r = run(f"{plan} --for '2 days' --steps 1 --evaluation none --ledger odd\u202e.ledger")
     assert says("^plan      odd?\\.ledger: ", r.out), "a ledger's name reaches the terminal"
@@ -270,7 +289,7 @@ def test_a_plan_is_changed():
     r = run(f"wisp personalise {deployment} --out changed.wisp")
     assert says("^serves    changed.wisp: the base$", r.out), "a first run says"
     assert says("^left      5 of 6 runs", r.out), "a run does not count in runs"
-    run(f"{change} --epsilon 8", 2, "--change excludes --epsilon")
+    run(f"{change} --epsilon 8", 2, "--change is given, and --epsilon too; allowed is one of the two")
     run(f"{change} --batch 241", 2, "--batch is 241, allowed are 1 to 240")
     run(f"{change} --learning-rate 0", 2, "--learning-rate is 0, allowed is above 0, up to 1")
     run(f"wisp plan {deployment} --change", 2, "--change needs --for")
@@ -331,6 +350,25 @@ def test_a_new_base_has_more_items():
         ], f"new items change what follows {history}"
 
 
+def test_events_are_not_taken_for_new_items():
+    for name, line in (("csv", "user,item,time"), ("tsv", "user_id\titem_id\ttimestamp\trating")):
+        write(f"events.{name}", f"{line}\nu1,tea-new,1700000000\n")
+        run(f"wisp catalogue add --model base.wisp --items events.{name} --out x.wisp",
+            3, "its first line is 'user.*, so it holds events; allowed are lines of key<TAB>name")
+    assert not exists("x.wisp")
+    # Names and keys may have commas.
+    write("commas.tsv", "tea,item,time\nuser,tea,5\tTea, with milk\n")
+    run("wisp catalogue add --model base.wisp --items commas.tsv --out commas.wisp")
+    # Each command names the file that it is given.
+    run("wisp catalogue add --model base.wisp --items nowhere --out x.wisp",
+        3, "nowhere: the new items cannot be opened: No such file or directory")
+    run("wisp catalogue retire --model base.wisp --items nowhere --out x.wisp",
+        3, "nowhere: the keys of the items to retire cannot be opened: No such file or directory")
+    write("nothing.txt", "\n")
+    run("wisp catalogue restore --model base.wisp --items nothing.txt --out x.wisp",
+        3, "there is no item in it; allowed are lines of one key")
+
+
 def test_an_item_that_no_run_has_trained_is_ignored():
     # An item that no run has trained is ignored, and a warning says so once.
     recommend = "wisp recommend --model base-2.wisp"
@@ -378,6 +416,8 @@ def test_a_user_without_history_gets_popular_items():
     write("gone.txt", f"{first}\n")
     r = run("wisp catalogue retire --model base-2.wisp --items gone.txt --out base-4.wisp --json")
     assert r["retired"] == 1 and r["items"] == 483
+    run(f"wisp recommend --model base-4.wisp --history tea-mint --candidates {first},bagel-lentil",
+        0, f"--candidates names 1 item that the model has retired, the first '{first}': no list holds them")
     r = run("wisp recommend --model base-4.wisp --cold-start --count 483 --json")
     assert len(r.json) == 479 and first not in [i["item"] for i in r.json]
     r = run("wisp catalogue list --model base-4.wisp --json")

@@ -34,8 +34,9 @@ privacy::PublicMixture MakeMixture(const PrivacyArguments& a) {
 }
 
 Result<privacy::Mechanism> CalibratedSamples(const PrivacyArguments& a) {
-  WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
-  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
+  if (!a.epsilon) return InvalidArgument("--calibrate needs --epsilon");
+  WISP_RETURN_IF_ERROR(privacy::CheckTarget(*a.epsilon));
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*a.epsilon, a.delta));
   const privacy::SampleRequest request{.target = target, .samples = a.steps};
   WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, MakeMixture(a))
                                                     : privacy::CalibrateBoundedRange(request));
@@ -58,11 +59,11 @@ Result<privacy::Mechanism> MakeSamples(const PrivacyArguments& a, uint64_t sampl
 // Finds the most samples that the target pays for, by doubling and bisection: more samples never cost less.
 Result<privacy::Mechanism> MostSamples(const PrivacyArguments& a, const privacy::Delta& delta) {
   constexpr uint64_t kMost = uint64_t{1} << 30;
-  WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
+  WISP_RETURN_IF_ERROR(privacy::CheckTarget(*a.epsilon));
   const auto fits = [&](uint64_t samples) -> Result<bool> {
     WISP_ASSIGN_OR_RETURN(const auto mechanism, MakeSamples(a, samples));
     WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(std::span(&mechanism, 1), delta));
-    return stated.epsilon <= a.epsilon;
+    return stated.epsilon <= *a.epsilon;
   };
   uint64_t low = 0, high = 1;
   while (high <= kMost) {
@@ -71,7 +72,8 @@ Result<privacy::Mechanism> MostSamples(const PrivacyArguments& a, const privacy:
     low = std::exchange(high, 2 * high);
   }
   if (low == 0)
-    return PrivacyRefused("one sample costs more than epsilon ", a.epsilon, " at delta ", privacy::DoubleText(a.delta));
+    return PrivacyRefused("one sample costs more than epsilon ", *a.epsilon, " at delta ",
+                          privacy::DoubleText(a.delta));
   while (high - low > 1 && low < kMost) {
     const uint64_t middle = low + (high - low) / 2;
     WISP_ASSIGN_OR_RETURN(const bool more, fits(middle));
@@ -91,7 +93,7 @@ Result<privacy::Mechanism> Samples(const PrivacyArguments& a, const privacy::Del
   if ((a.support > 0) == (a.clip > 0))
     return InvalidArgument("samples are described by --support and --lambda, or by --clip (and --temperature)");
   if (a.steps > 0) return MakeSamples(a, a.steps);
-  if (a.epsilon > 0) return MostSamples(a, delta);
+  if (a.epsilon) return MostSamples(a, delta);
   return InvalidArgument("--samples is needed, or --epsilon for the most samples that it pays for");
 }
 
@@ -169,7 +171,7 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
 }
 
 Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*a.epsilon, a.delta));
   WISP_RETURN_IF_ERROR(privacy::Mechanism::PoissonSubsampledGaussian(
                            {.noise_multiplier = 1, .sampling_probability = a.sampling_probability, .steps = a.steps})
                            .status());

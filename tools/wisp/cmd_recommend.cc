@@ -74,23 +74,30 @@ Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string
 constexpr char kReadWithout[] = "the history is read as if the model did not know them";
 constexpr char kReadWithoutLocally[] = "the history is read as if the model did not know them (local only)";
 constexpr char kNeverOffered[] = "no list holds them before a run has trained them";
+constexpr char kNeverOfferedBesideAdapter[] = "no list holds them before a run without an adapter has trained them";
+constexpr char kRetired[] = "no list holds them";
 
-// Items that no run has trained have no information: they are skipped in a history and never listed. This warning says
-// so. `of` says whose items they are; `behind` ends the sentence.
-void WarnAboutUntrained(const ModelFile& model, std::span<const int32_t> items, const std::string& of,
-                        const char* behind) {
-  const std::span<const int32_t> untrained = model.untrained();
+// Warns about those of `items` that are among `some` of the model's. `of` says whose items they are, `which` what sets
+// them apart; `behind` ends the sentence.
+void WarnAbout(const ModelFile& model, std::span<const int32_t> some, std::span<const int32_t> items,
+               const std::string& of, const char* which, const char* behind) {
   std::set<int32_t> found;
   std::optional<int32_t> first;
   for (const int32_t item : items) {
-    if (!std::binary_search(untrained.begin(), untrained.end(), item)) continue;
+    if (!std::binary_search(some.begin(), some.end(), item)) continue;
     if (!first) first = item;
     found.insert(item);
   }
   if (!first) return;
   const auto item = static_cast<size_t>(*first);
-  Warn(of + " " + Counted(found.size(), "item") + " that no run has trained yet, the first '" +
+  Warn(of + " " + Counted(found.size(), "item") + " that " + which + ", the first '" +
        (model.has_item_keys() ? std::string(model.item_key(item)) : std::to_string(item)) + "': " + behind);
+}
+
+// Items that no run has trained have no information: they are skipped in a history and never listed.
+void WarnAboutUntrained(const ModelFile& model, std::span<const int32_t> items, const std::string& of,
+                        const char* behind) {
+  WarnAbout(model, model.untrained(), items, of, "no run has trained yet", behind);
 }
 
 SeenItems ReadSeen(const RecommendArguments& a) {
@@ -132,7 +139,9 @@ Result<std::vector<int32_t>> GetHistory(const RecommendArguments& a, const Model
 
 Result<std::vector<int32_t>> ParseCandidates(const RecommendArguments& a, const ModelFile& model) {
   WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--candidates", a.candidates));
-  WarnAboutUntrained(model, items, "--candidates names", kNeverOffered);
+  const bool has_adapter = model.architecture().adapter.has_value();
+  WarnAboutUntrained(model, items, "--candidates names", has_adapter ? kNeverOfferedBesideAdapter : kNeverOffered);
+  WarnAbout(model, model.retired(), items, "--candidates names", "the model has retired", kRetired);
   return items;
 }
 

@@ -264,7 +264,7 @@ class CommandLine final : public ProgramCommands {
 
                                             "Find the smallest noise multiplier for a target epsilon.\n"
                                             "  wisp privacy calibrate --epsilon 4 --q 0.01 --steps 1000 --delta 1e-5");
-    calibrate->add_option("--epsilon", privacy_.epsilon, "Target")->required();
+    AddOptional(calibrate, "--epsilon", privacy_.epsilon, "Target")->required();
     for (CLI::App* sub : {epsilon, calibrate}) {
       sub->add_option("--q", privacy_.sampling_probability, "Sampling probability")->required();
       sub->add_option("--steps", privacy_.steps, "Number of steps")->required();
@@ -296,7 +296,8 @@ class CommandLine final : public ProgramCommands {
     c->add_option("--mixing-floor", privacy_.mixing_floor,
                   "Mixed with a public distribution that has this share of the uniform over --support");
     c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
-    c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate, or budget for as many samples as it pays for");
+    AddOptional(c, "--epsilon", privacy_.epsilon,
+                "Target of --calibrate, or budget for as many samples as it pays for");
     chosen_.OnCall(c, PrivacyDecoding, privacy_);
   }
 

@@ -148,7 +148,8 @@ struct PrivacyArguments {
   AnchorArguments anchor;
   double delta = 1e-5;
   std::optional<double> at_delta;  // for the statement
-  double noise_multiplier = 0, sampling_probability = 0, epsilon = 0;
+  double noise_multiplier = 0, sampling_probability = 0;
+  std::optional<double> epsilon;
   uint64_t steps = 0;
   // Arguments of `wisp privacy decoding`.
   uint64_t support = 0;
@@ -194,11 +195,10 @@ struct PlanArguments {
   DeploymentArguments deployment;
   std::string duration, every, evaluation = "private", trains_until;
   std::optional<std::string> unit;
-  std::optional<double> delta, evaluation_share, learning_rate;
-  std::optional<uint32_t> evaluations, expected_batch;
+  std::optional<double> epsilon, delta, evaluation_share, learning_rate;
+  std::optional<uint32_t> num_records_public, evaluations, expected_batch;
   std::optional<uint64_t> steps;
-  double epsilon = 0;
-  uint32_t num_records_public = 0, num_records_at_start = 0, typical_events = 0, times_per_second = 1;
+  uint32_t num_records_at_start = 0, typical_events = 0, times_per_second = 1;
   int64_t session_gap = 0;
   bool dry_run = false, left = false, change = false, replace = false;
 };

@@ -1,5 +1,6 @@
 // Implements `wisp convert` of the recommender, from and to PyTorch's state_dict in a safetensors file
 // (docs/convert.md). convert_folder.cc and convert_to_folder.cc do so for folders of Hugging Face.
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
+#include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/model/lists_of.h"
 #include "runtime/model/model_file.h"
@@ -103,7 +105,7 @@ Result<Architecture> ReadGivenArchitecture(const ConvertArguments& a, const Safe
 // Reads a file with one item on each line.
 Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return IoError(path, ": the item keys cannot be opened");
+  if (!file) return IoError(path, ": the item keys cannot be opened: ", Reason(errno));
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();

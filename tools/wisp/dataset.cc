@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -13,6 +14,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/decimal.h"
+#include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/private_sampling/decoding_need.h"
 #include "runtime/privacy/json.h"
@@ -125,7 +127,7 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
   std::vector<std::string> names;
   if (path.empty()) return names;
   std::ifstream file(path);
-  if (!file) return IoError(path, ": the item names cannot be opened");
+  if (!file) return IoError(path, ": the item names cannot be opened: ", Reason(errno));
   std::unordered_map<std::string, std::string> by_key;
   std::string line;
   for (size_t number = 1; std::getline(file, line); ++number) {
@@ -168,7 +170,7 @@ bool AppendNumbers(std::string_view text, std::vector<float>& values) {
 
 Result<ItemFeatures> ReadItemFeatures(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return IoError(path, ": the item features cannot be opened");
+  if (!file) return IoError(path, ": the item features cannot be opened: ", Reason(errno));
   ItemFeatures items;
   std::unordered_set<std::string> keys;
   std::string line;

@@ -116,6 +116,13 @@ std::string WithoutZeros(std::string& value) {
   return "";
 }
 
+// Handles "--a requires --b" and "--a excludes --b".
+std::string Beside(const std::string& told, const std::string& between, const std::string& sentence) {
+  const size_t at = told.find(between);
+  return at == std::string::npos ? told
+                                 : told.substr(0, at) + " is given, and " + told.substr(at + between.size()) + sentence;
+}
+
 template <class Kind>
 bool Is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
@@ -126,6 +133,8 @@ std::string Fault(const CLI::App* command, const CLI::ParseError& error) {
   if (told.starts_with(kNotConverted)) return NotConverted(command, told);
   if (Is<CLI::ArgumentMismatch>(error)) return WrongCount(command, told);
   if (Is<CLI::RequiredError>(error)) return Missing(command, told);
+  if (Is<CLI::RequiresError>(error)) return Beside(told, " requires ", " is not; allowed are both, or neither");
+  if (Is<CLI::ExcludesError>(error)) return Beside(told, " excludes ", " too; allowed is one of the two");
   const size_t colon = told.find(": ");
   if (colon == std::string::npos) return told;
   const std::string before = told.substr(0, colon), behind = told.substr(colon + 2);

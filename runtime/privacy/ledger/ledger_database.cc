@@ -85,9 +85,8 @@ Status Database::Error(int code) const {
     case SQLITE_FULL:
       return IoError(file, "cannot grow: the disk is full; this charge was not recorded");
     case SQLITE_CANTOPEN:
-      return IoError(file, "cannot be opened", detail);
     default:
-      return IoError(file, "cannot be read or written",
+      return IoError(file, (code & 0xFF) == SQLITE_CANTOPEN ? "cannot be opened" : "cannot be read or written",
                      detail.empty() ? "" : ": " + OneLine(sqlite::GetFailureReason(handle_.get())));
   }
 }

@@ -65,9 +65,9 @@ Status CheckPlan(const PlanArguments& a, const DeploymentRequest& r) {
                                                       r.num_records_public)));
   WISP_RETURN_IF_ERROR(CheckSteps(a.steps, a.learning_rate));
   WISP_RETURN_IF_ERROR(CheckEvaluates(a));
-  if (a.num_records_at_start > a.num_records_public)
+  if (a.num_records_at_start > r.num_records_public)
     return InvalidArgument("--num-records-at-start is ", a.num_records_at_start, ", allowed are up to ",
-                           a.num_records_public, ", as --num-records-public says");
+                           r.num_records_public, ", as --num-records-public says");
   const DeploymentSettings s = SuggestDeployment(r);
   WISP_RETURN_IF_ERROR(CheckBatch(a.expected_batch, s));
   return Of("--steps", CheckSettings(s));
@@ -78,7 +78,7 @@ Status CheckChange(const PlanArguments& a, const DeploymentSettings& now, uint32
   DeploymentSettings s = now;
   s.runs = runs;
   s.steps_per_run = a.steps.value_or(1);
-  if (a.num_records_public > 0) s.num_records_public = a.num_records_public;
+  s.num_records_public = a.num_records_public.value_or(s.num_records_public);
   WISP_RETURN_IF_ERROR(CheckBatch(a.expected_batch, s));
   return Of("--steps", CheckSettings(s));
 }

@@ -1,6 +1,7 @@
 // Implements `wisp plan`.
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -41,18 +42,19 @@ Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
   const auto need = [&](bool given, const char* option) {
     if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
   };
-  need(a.epsilon != 0, "--epsilon");
+  need(a.epsilon.has_value(), "--epsilon");
   need(a.unit.has_value(), "--unit");
-  need(a.num_records_public != 0, "--num-records-public");
+  need(a.num_records_public.has_value(), "--num-records-public");
   need(!a.duration.empty(), "--for");
   if (!missing.empty())
     return InvalidArgument(
         "wisp plan needs --epsilon, --unit (what one record is, which is protected as a whole: user, session or day), "
         "--num-records-public and --for; missing is ",
         missing, "; or give --left, for the plan that there is");
-  DeploymentRequest r{
-      .num_records_public = a.num_records_public, .num_records_at_start = a.num_records_at_start, .epsilon = a.epsilon};
-  r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
+  DeploymentRequest r{.num_records_public = *a.num_records_public,
+                      .num_records_at_start = a.num_records_at_start,
+                      .epsilon = *a.epsilon};
+  r.delta = a.delta.value_or(std::min(1e-5, 0.1 / *a.num_records_public));
   WISP_ASSIGN_OR_RETURN(r.runs, GetRuns(a));
   r.steps_per_run = a.steps.value_or(0);
   r.expected_batch = a.expected_batch.value_or(0);
@@ -180,12 +182,17 @@ void PrintEvaluation(const Planned& p) {
                 : "after the previous evaluation, by the log's times. A log\n"
                   "          without times, or one that does not grow, finds nothing better: divide it by a day "
                   "(--trains-until)");
-  PrintText(
-      "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
-      (s.evaluations + 1) / 2, s.evaluations);
-  for (const Outlook::PowerRow& row : p.outlook.power)
-    PrintText("          %37.0f (a gain of %5.3f in NDCG@10)   %7s   %7s   %8s\n", 100 * row.gain / kHitNdcg, row.gain,
-              Percent(row.after_first).c_str(), Percent(row.after_half).c_str(), Percent(row.after_all).c_str());
+  // The first evaluation may be the last one, or the one in the middle.
+  std::map<uint32_t, double Outlook::PowerRow::*> shown = {{1, &Outlook::PowerRow::after_first}};
+  shown.insert(
+      {{(s.evaluations + 1) / 2, &Outlook::PowerRow::after_half}, {s.evaluations, &Outlook::PowerRow::after_all}});
+  PrintText("          the chance that so many more of 100 choices in the lists are found");
+  for (const auto& [evaluations, chance] : shown) PrintText("   %8s", ("after " + std::to_string(evaluations)).c_str());
+  for (const Outlook::PowerRow& row : p.outlook.power) {
+    PrintText("\n          %37.0f (a gain of %5.3f in NDCG@10)", 100 * row.gain / kHitNdcg, row.gain);
+    for (const auto& [evaluations, chance] : shown) PrintText("   %8s", Percent(row.*chance).c_str());
+  }
+  PrintText("\n");
 }
 
 void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
@@ -296,7 +303,7 @@ Status Change(const PlanArguments& a, OutputFormat format) {
                                          {.runs = runs,
                                           .steps_per_run = a.steps.value_or(0),
                                           .expected_batch = a.expected_batch.value_or(0),
-                                          .num_records_public = a.num_records_public,
+                                          .num_records_public = a.num_records_public.value_or(0),
                                           .learning_rate = a.learning_rate.value_or(0)}));
   if (!a.dry_run) WISP_RETURN_IF_ERROR(WriteChange(ledger, deployment, "plan " + Timestamp()));
   const Json before = ToJson(settings, deployment.before.steps, NoiseToSignal(architecture, settings));

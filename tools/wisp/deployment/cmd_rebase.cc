@@ -1,12 +1,16 @@
 // Implements `wisp catalogue`.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <unordered_map>
 
 #include "runtime/core/file.h"
+#include "runtime/core/reason.h"
 #include "runtime/core/text.h"
+#include "runtime/data/columns.h"
 #include "runtime/data/marked_keys.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/rebase.h"
@@ -19,27 +23,52 @@
 namespace wisp::tools {
 namespace {
 
-Result<std::vector<NewItem>> ReadNewItems(const std::string& path) {
+// True if the line is the header of a CSV or TSV file of events.
+bool NamesEvents(const std::string& line) {
+  std::vector<std::string> columns;
+  std::istringstream rest(line);
+  for (std::string column; std::getline(rest, column, line.find('\t') == std::string::npos ? ',' : '\t');)
+    columns.push_back(column);
+  return data::ChooseColumns("", columns, {}).ok();
+}
+
+// Each line of the file names an item.
+struct ItemLines {
+  const char* what;     // names the file in the error about one that cannot be opened
+  const char* allowed;  // ends the error about a file without an item
+};
+
+Result<std::vector<NewItem>> ReadItems(const std::string& path, const ItemLines& lines) {
   std::ifstream file(path);
-  if (!file) return IoError(path, ": the new items cannot be opened");
+  if (!file) return IoError(path, ": ", lines.what, " cannot be opened: ", Reason(errno));
   std::vector<NewItem> items;
   std::string line;
   while (std::getline(file, line)) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
+    if (items.empty() && NamesEvents(line))
+      return InvalidData(path, ": its first line is '", OneLine(line), "', so it holds events; allowed are ",
+                         lines.allowed);
     const size_t first = line.find('\t'), second = first == std::string::npos ? first : line.find('\t', first + 1);
     NewItem item{.key = line.substr(0, first)};
     if (first != std::string::npos) item.name = line.substr(first + 1, second - first - 1);
     if (second != std::string::npos) item.like = line.substr(second + 1);
     items.push_back(std::move(item));
   }
-  if (items.empty()) return InvalidData(path, ": there is no item in it; allowed are lines of key<TAB>name");
+  if (items.empty()) return InvalidData(path, ": there is no item in it; allowed are ", lines.allowed);
   return items;
 }
 
+Result<std::vector<NewItem>> ReadNewItems(const std::string& path) {
+  return ReadItems(path, {.what = "the new items", .allowed = "lines of key<TAB>name"});
+}
+
 // Reads one key from each line, up to a tab.
-Result<std::vector<std::string>> ReadKeys(const std::string& path) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(path));
+Result<std::vector<std::string>> ReadKeys(const std::string& path, Offer offer) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items,
+                        ReadItems(path, {.what = offer == Offer::kRetired ? "the keys of the items to retire"
+                                                                          : "the keys of the items to restore",
+                                         .allowed = "lines of one key"}));
   std::vector<std::string> keys;
   for (const NewItem& item : items) keys.push_back(item.key);
   return keys;
@@ -144,7 +173,8 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
     PrintText("%s\n",
               counts[static_cast<size_t>(RowOrigin::kFeatures)] > 0
                   ? "A new item is recommended and read at once, by its features"
-                  : "People are served as before: a new item is recommended and read once a run has trained it");
+                  : "People are served as before: a new item is recommended and read once a run has trained it. A run "
+                    "that trains an adapter does not");
   }
   return OkStatus();
 }
@@ -153,7 +183,7 @@ Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat for
   WISP_RETURN_IF_ERROR(
       CheckOutputFile(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> keys, ReadKeys(a.items));
+  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> keys, ReadKeys(a.items, offer));
   std::vector<float> room;
   WISP_ASSIGN_OR_RETURN(ModelContents contents, ChangeOffer(base, keys, offer, room));
   contents.created_by = "wisp " + Version();

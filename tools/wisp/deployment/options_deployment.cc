@@ -1,6 +1,8 @@
 // The options of `wisp plan`, `personalise`, `report`, `catalogue` and `log`.
 #include "tools/wisp/options.h"
 
+#include <limits>
+
 namespace wisp::tools {
 namespace {
 
@@ -40,10 +42,11 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
                   "another --batch or --num-records-public costs noise, and the output says how much")
           ->excludes(left);
   const auto fixed = [&](CLI::Option* option) { option->excludes(left)->excludes(change); };
-  fixed(c->add_option("--epsilon", a.epsilon, "Epsilon of the whole deployment, for every record"));
+  fixed(AddOptional(c, "--epsilon", a.epsilon, "Epsilon of the whole deployment, for every record"));
   fixed(AddOptional(c, "--delta", a.delta, "Default: 1e-5, or a tenth of 1 / --num-records-public if that is less"));
-  c->add_option("--num-records-public", a.num_records_public,
-                "Number of records (users, sessions or days) that anybody may know")
+  AddOptional(c, "--num-records-public", a.num_records_public,
+              "Number of records (users, sessions or days) that anybody may know")
+      ->check(Within(uint32_t{1}, std::numeric_limits<uint32_t>::max()))
       ->excludes(left);
   fixed(c->add_option(
       "--num-records-at-start", a.num_records_at_start,

@@ -127,6 +127,20 @@ TEST_F(LedgerTest, AJournalWhereNothingCanBeWritten_IsNamed) {
   fs::permissions(folder_.path(), fs::perms(0755));
 }
 
+TEST_F(LedgerTest, AFileThatCannotBeOpened_IsRefusedWithTheReason) {
+  Charge(Path(), 1);
+  fs::permissions(Path(), fs::perms(0));
+  fs::permissions(folder_.path(), fs::perms(0555));
+  EXPECT_EQ(InChild([&] {
+              if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
+              if (Ledger::OpenExisting(Path()).status().message() !=
+                  "ledger '" + Path() + "' cannot be opened: Permission denied")
+                _exit(2);
+            }),
+            0);
+  fs::permissions(folder_.path(), fs::perms(0755));
+}
+
 TEST_F(LedgerTest, SeveralNamesAreRefused) {
   Charge(Path(), 1);
   Ledger before = MustOpen(Path());
