@@ -12,6 +12,11 @@ namespace {
   return InvalidData("architecture: ", field, " is ", value, ", allowed are ", low, " to ", high);
 }
 
+template <class Kind>
+Status CheckKind(const char* field, Kind kind) {
+  return CheckRange(field, static_cast<uint64_t>(kind), 0, static_cast<uint64_t>(Kind::kLast));
+}
+
 [[gnu::cold]] Status CheckEpsilon(float epsilon) {
   if (epsilon > 0 && epsilon < 1) return OkStatus();
   return InvalidData("architecture: norm_epsilon must lie between 0 and 1");
@@ -39,14 +44,14 @@ namespace {
 }
 
 [[gnu::cold]] Status CheckBlock(const BlockSpec& b) {
-  WISP_RETURN_IF_ERROR(CheckRange("norm", static_cast<uint8_t>(b.norm), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("norm_kind", static_cast<uint8_t>(b.norm_kind), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("residual", static_cast<uint8_t>(b.residual), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("biases", static_cast<uint8_t>(b.biases), 0, 2));
+  WISP_RETURN_IF_ERROR(CheckKind("norm", b.norm));
+  WISP_RETURN_IF_ERROR(CheckKind("norm_kind", b.norm_kind));
+  WISP_RETURN_IF_ERROR(CheckKind("residual", b.residual));
+  WISP_RETURN_IF_ERROR(CheckKind("biases", b.biases));
   WISP_RETURN_IF_ERROR(CheckEpsilon(b.norm_epsilon));
   WISP_RETURN_IF_ERROR(CheckAttention(b.attention));
   WISP_RETURN_IF_ERROR(CheckRange("inner_width", b.feed_forward.inner_width, 1, 4 * kMaxWidth));
-  return CheckRange("activation", static_cast<uint8_t>(b.feed_forward.activation), 0, 3);
+  return CheckKind("activation", b.feed_forward.activation);
 }
 
 // Refuses what Re-Attention's variances are not defined for. Their derivation needs independent entries, so it covers
@@ -116,11 +121,11 @@ namespace {
 }
 
 [[gnu::cold]] Status CheckHead(const Architecture& a) {
-  WISP_RETURN_IF_ERROR(CheckRange("head", static_cast<uint8_t>(a.head.kind), 0, 2));
-  WISP_RETURN_IF_ERROR(CheckRange("pooling", static_cast<uint8_t>(a.head.pooling), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("pooler", static_cast<uint8_t>(a.head.pooler), 0, 2));
-  WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.head.output_table), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.head.output_bias), 0, 2));
+  WISP_RETURN_IF_ERROR(CheckKind("head", a.head.kind));
+  WISP_RETURN_IF_ERROR(CheckKind("pooling", a.head.pooling));
+  WISP_RETURN_IF_ERROR(CheckKind("pooler", a.head.pooler));
+  WISP_RETURN_IF_ERROR(CheckKind("output_table", a.head.output_table));
+  WISP_RETURN_IF_ERROR(CheckKind("output_bias", a.head.output_bias));
   return a.head.kind == HeadKind::kNextItem ? CheckNextItemHead(a) : CheckPooledHead(a);
 }
 
@@ -363,13 +368,13 @@ Status Validate(const Architecture& a) {
                          ", and positions attend all others; allowed is 0, or attend causal");
   }
   if (a.final_norm_epsilon) WISP_RETURN_IF_ERROR(CheckEpsilon(*a.final_norm_epsilon));
-  WISP_RETURN_IF_ERROR(CheckRange("final_norm_kind", static_cast<uint8_t>(a.final_norm_kind), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckKind("final_norm_kind", a.final_norm_kind));
   if (!a.final_norm_epsilon && a.final_norm_kind != NormKind::kLayer)
     return InvalidData("architecture: final_norm_kind is that of an RMS norm, and there is no final norm");
-  WISP_RETURN_IF_ERROR(CheckRange("positions", static_cast<uint8_t>(a.positions), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("position_table", static_cast<uint8_t>(a.position_table), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("attend", static_cast<uint8_t>(a.attend), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("re_attention", static_cast<uint8_t>(a.re_attention), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckKind("positions", a.positions));
+  WISP_RETURN_IF_ERROR(CheckKind("position_table", a.position_table));
+  WISP_RETURN_IF_ERROR(CheckKind("attend", a.attend));
+  WISP_RETURN_IF_ERROR(CheckKind("re_attention", a.re_attention));
   if (!std::isfinite(a.embedding_scale) || a.embedding_scale <= 0) {
     return InvalidData("architecture: embedding_scale must be a positive number");
   }

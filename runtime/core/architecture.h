@@ -18,33 +18,35 @@
 
 namespace wisp {
 
+// In the enums below kLast is the last value: Validate allows no higher one.
+
 // kGelu is exact (erf), kGeluTanh its usual approximation; kSilu is x sigmoid(x).
-enum class ActivationKind : uint8_t { kRelu = 0, kGelu = 1, kGeluTanh = 2, kSilu = 3 };
-enum class NormPlacement : uint8_t { kPre = 0, kPost = 1 };
+enum class ActivationKind : uint8_t { kRelu = 0, kGelu = 1, kGeluTanh = 2, kSilu = 3, kLast = kSilu };
+enum class NormPlacement : uint8_t { kPre = 0, kPost = 1, kLast = kPost };
 // kRms (Zhang and Sennrich 2019) subtracts no mean and has no bias.
-enum class NormKind : uint8_t { kLayer = 0, kRms = 1 };
+enum class NormKind : uint8_t { kLayer = 0, kRms = 1, kLast = kRms };
 // kGated (LiGR, Borisyuk et al. 2025): before a branch is added to the stream x, it is multiplied by sigmoid(W x + b).
-enum class Residual : uint8_t { kPlain = 0, kGated = 1 };
+enum class Residual : uint8_t { kPlain = 0, kGated = 1, kLast = kGated };
 // kNone: no position is learned. Rotary positions or ALiBi slopes encode an event's position instead.
-enum class PositionTable : uint8_t { kLearned = 0, kNone = 1 };
-enum class OutputTable : uint8_t { kTied = 0, kUntied = 1 };
+enum class PositionTable : uint8_t { kLearned = 0, kNone = 1, kLast = kNone };
+enum class OutputTable : uint8_t { kTied = 0, kUntied = 1, kLast = kUntied };
 // kFixed: set once from popularity, never trained.
-enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2 };
+enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2, kLast = kTrained };
 // kEnd: the newest event is at max_length - 1.
-enum class PositionAlignment : uint8_t { kStart = 0, kEnd = 1 };
-enum class Attend : uint8_t { kCausal = 0, kAll = 1 };
+enum class PositionAlignment : uint8_t { kStart = 0, kEnd = 1, kLast = kEnd };
+enum class Attend : uint8_t { kCausal = 0, kAll = 1, kLast = kAll };
 // kOn: attention logits are corrected for the variance that training noise left in the weights (Ding et al. 2024,
 // section 4). The variances are parameters of the model, but not trained: see ListParameters.
-enum class ReAttention : uint8_t { kOff = 0, kOn = 1 };
+enum class ReAttention : uint8_t { kOff = 0, kOn = 1, kLast = kOn };
 // kNextItem: after each position, a score for every item. kClasses: a score for every class, once for the sequence.
 // kEmbedding: no scores; the pooled state is the result.
-enum class HeadKind : uint8_t { kNextItem = 0, kClasses = 1, kEmbedding = 2 };
+enum class HeadKind : uint8_t { kNextItem = 0, kClasses = 1, kEmbedding = 2, kLast = kEmbedding };
 // How a head summarises a whole sequence: by the state at its first position, or by the mean of all states.
-enum class Pooling : uint8_t { kFirst = 0, kMean = 1 };
+enum class Pooling : uint8_t { kFirst = 0, kMean = 1, kLast = kMean };
 // The layer between the pooled state and the head: f(W x + b), W [D, D]. kNone: no such layer.
-enum class Pooler : uint8_t { kTanh = 0, kNone = 1, kRelu = 2 };
+enum class Pooler : uint8_t { kTanh = 0, kNone = 1, kRelu = 2, kLast = kRelu };
 // The linear layers of a block that have a bias. kQkv: only queries, keys and values have one (Qwen2).
-enum class Biases : uint8_t { kAll = 0, kNone = 1, kQkv = 2 };
+enum class Biases : uint8_t { kAll = 0, kNone = 1, kQkv = 2, kLast = kQkv };
 
 // A file is checked against these limits before anything is allocated.
 inline constexpr uint32_t kMaxItems = 1u << 26;
