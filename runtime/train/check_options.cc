@@ -53,7 +53,8 @@ Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
 Status ValidateTowers(const Architecture& a, const TrainingOptions& o) {
   if (a.item_features == 0 || a.adapter) return OkStatus();
   const std::string is = "a model with item features has a matrix in place of trained item rows: ";
-  if (IsSparse(o.method)) return Unsupported(is, "fest and adafest choose among rows; allowed are the other methods");
+  if (IsSparse(o.method))
+    return Unsupported(is, ListMethods(IsSparse), " choose among rows; allowed are the other methods");
   if (o.num_negatives > 0) return Unsupported(is, "a sampled softmax is not offered, num_negatives must be 0");
   if (!o.device.memory.is_host()) return Unsupported(is, "it is trained on the processor");
   return OkStatus();
@@ -69,7 +70,7 @@ Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
 
 Status ValidateTrains(const Architecture& a, const TrainingOptions& o) {
   if (o.trained_part == TrainedPart::kAll) return OkStatus();
-  if (IsSparse(o.method)) return InvalidArgument("fest and adafest train rows of a table: trains must be all");
+  if (IsSparse(o.method)) return InvalidArgument(ListMethods(IsSparse), " train rows of a table: trains must be all");
   if (o.method == Method::kDpFp) return InvalidArgument("dp-fp says itself what trains (its mode): trains must be all");
   if (o.num_negatives > 0) return InvalidArgument("a sampled softmax trains a table: trains must be all");
   if (o.trained_part == TrainedPart::kHead && a.head.kind != HeadKind::kClasses)

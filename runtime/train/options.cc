@@ -90,6 +90,16 @@ const char* GetName(Method method) {
   return "dp-fp";
 }
 
+std::string ListMethods(bool (*listed)(Method), const char* before_last) {
+  std::string list, last;
+  for (const auto& [name, method] : kMethodNames) {
+    if (!listed(method)) continue;
+    if (!last.empty()) list += (list.empty() ? "" : ", ") + last;
+    last = name;
+  }
+  return list.empty() ? last : list + before_last + last;
+}
+
 const char* GetName(Sampling sampling) {
   for (const auto& [name, named] : kSamplingNames) {
     if (named == sampling) return name;

@@ -28,6 +28,8 @@ const char* GetName(Method method);
 bool NamesRows(Method method);
 bool IsAdaptive(Method method);  // selects rows of the item table at every step: AdaFEST, AdaFEST+
 bool IsSparse(Method method);    // trains only some rows of the item table: FEST and the adaptive methods
+// Lists the names of methods for a sentence: "fest, adafest and adafest+" with IsSparse.
+std::string ListMethods(bool (*listed)(Method), const char* before_last = " and ");
 
 // kPoisson: every record enters every step independently. kShuffled: every record once an epoch, in a new order each
 // time; not under DP. The next two cut a run into epochs of as many steps as B goes into N, and give each record a step

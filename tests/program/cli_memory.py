@@ -83,7 +83,8 @@ def test_for_every_method_the_plan_equals_the_runs_figure_before_the_first_step(
     ):
         run(f"{memory} {figure}", 2, "need --method or --recipe")
     run(f"{memory} --method fest", 2, "need --rows")
-    run(f"{memory} --method adafest --rows 9", 2, "neither fest nor adafest+")
+    run(f"{memory} --method adafest --rows 9",
+        2, "the method is adafest: allowed is --method fest or adafest+, which train a fixed set of rows")
     run(f"{memory} --method adafest --records 60", 2, "need --noise-multiplier")
     run(f"{memory} --method adafest --noise-multiplier 1", 2, "need --records")
 

@@ -90,27 +90,28 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool names_rows = NamesRows(o.method);
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows)
-    return InvalidArgument(
-        "--rows is given, but the method is neither fest nor adafest+: only these train a fixed set of rows");
+    return InvalidArgument("--rows is given, but the method is ", GetName(o.method), ": allowed is --method ",
+                           ListMethods(NamesRows, " or "), ", which train a fixed set of rows");
   // On a device, no more records pass at once than a step expects.
   const bool reads_batch = !o.device.memory.is_host();
   const bool says_batch = a.expected_batch.has_value() && !reads_batch;
   if (IsAdaptive(o.method) || (!says_batch && !a.noise_multiplier && !a.num_records_public)) return OkStatus();
   const std::string given = says_batch ? "--batch" : a.noise_multiplier ? "--noise-multiplier" : "--num-records-public";
-  return InvalidArgument(given,
-                         " is given, but the method is neither adafest nor adafest+: only their memory depends on it");
+  return InvalidArgument(given, " is given, but the method is ", GetName(o.method), ": allowed is --method ",
+                         ListMethods(IsAdaptive, " or "), ", whose memory depends on it");
 }
 
 // Checks the options of the methods that select rows.
 Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
   if (!IsAdaptive(o.method)) return OkStatus();
   if (!(o.privacy.noise_multiplier > 0)) {
-    return InvalidArgument(
-        "adafest and adafest+ need --noise-multiplier, or a recipe with an epsilon and num_records_public: the number "
-        "of rows that survive untouched follows from it");
+    return InvalidArgument(ListMethods(IsAdaptive),
+                           " need --noise-multiplier, or a recipe with an epsilon and num_records_public: the number "
+                           "of rows that survive untouched follows from it");
   }
   if (NumRecordsPublic(a, o.num_records_public) > 0) return OkStatus();
-  return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
+  return InvalidArgument(ListMethods(IsAdaptive),
+                         " need --records: how many of them a step may sample follows from it");
 }
 
 // Finds the noise for the recipe's epsilon as a run that continues the model does. The bias is kept, so that a
@@ -193,7 +194,8 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
   std::vector<int32_t> rows;  // only their number matters
   if (NamesRows(options.method)) {
     if (num_rows == 0 || num_rows > architecture.num_items) {
-      return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: ", num_rows,
+      return InvalidArgument(ListMethods(NamesRows),
+                             " need --rows, how many rows of the item table are trained: ", num_rows,
                              " are given, allowed are 1 to ", architecture.num_items);
     }
     rows.resize(num_rows);

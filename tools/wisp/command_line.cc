@@ -207,11 +207,11 @@ class CommandLine final : public ProgramCommands {
     AddOptional(c, "--max-length", inspect_.max_length, "Most tokens of a text that training reads")->needs(memory);
     c->add_flag("--recompute-blocks", inspect_.recompute_blocks, "Training recomputes blocks (see wisp train)")
         ->needs(memory);
-    AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")
+    AddOptional(c, "--rows", inspect_.rows, ListMethods(NamesRows) + ": how many rows of the item table to train")
         ->needs(memory);
     AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+, classifiers and devices: expected batch")
         ->needs(memory);
-    AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")
+    AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, ListMethods(IsAdaptive) + ": noise of a step")
         ->needs(memory);
     AddOptional(c, "--num-records-public", inspect_.num_records_public,
                 "adafest, adafest+ and classifiers: number of records that anybody may know. It determines\n"

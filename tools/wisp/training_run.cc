@@ -121,14 +121,6 @@ const char* FindPrivateOption(const TrainArguments& a) {
   return nullptr;
 }
 
-std::string PrivateMethods() {
-  std::string list;
-  for (const auto& [name, method] : kMethodNames) {
-    if (method != Method::kOrdinary) list += (list.empty() ? "" : ", ") + std::string(name);
-  }
-  return list;
-}
-
 Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   RunSpec given = recipe;
   if (!given.text) given.text.emplace();  // of events, options of texts are refused below
@@ -145,10 +137,10 @@ Status CheckOptions(const TrainArguments& a, const RunSpec& recipe) {
   if (const char* option = FindPrivateOption(a); option != nullptr && method == Method::kOrdinary)
     return InvalidArgument(
         option, " is given, but the method is ordinary, which protects nothing: leave it out, or choose a --method of ",
-        PrivateMethods());
+        ListMethods([](Method m) { return m != Method::kOrdinary; }, " or "));
   if (!a.given.Has("training.sparse.rows") || NamesRows(method)) return OkStatus();
   return InvalidArgument("--rows is given, but the method is ", GetName(method),
-                         ", which selects none: choose --method fest or adafest+, or leave it out");
+                         ", which selects none: choose --method ", ListMethods(NamesRows, " or "), ", or leave it out");
 }
 
 Result<FineTune> BeginRun(const TrainArguments& a, const RunSpec& recipe, const ModelFile* base,

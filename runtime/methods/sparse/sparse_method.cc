@@ -220,17 +220,17 @@ MethodBytes PlanSparseMethod(const Graph& graph, const TrainedSet& trained, size
 
 Status CheckSparse(const Architecture& a, const TrainingOptions& o) {
   if (a.head.kind != HeadKind::kNextItem)
-    return Unsupported("fest and adafest are for a next-item head, whose targets name rows too");
+    return Unsupported(ListMethods(IsSparse), " are for a next-item head, whose targets name rows too");
   if (a.adapter)
-    return Unsupported("fest and adafest train rows of the item table, an adapter leaves them as they are");
+    return Unsupported(ListMethods(IsSparse), " train rows of the item table, an adapter leaves them as they are");
   if (a.head.output_table != OutputTable::kTied) {
-    return PrivacyRefused(
-        "fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a "
-        "tied table");
+    return PrivacyRefused(ListMethods(IsSparse),
+                          " with an untied output table: its softmax touches every row, and no mask covers it; use a "
+                          "tied table");
   }
   if (o.ema_decay > 0)
-    return InvalidArgument(
-        "fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
+    return InvalidArgument(ListMethods(IsSparse),
+                           " step some rows only: averaged weights (ema_decay) are not offered with them");
   if (o.method != Method::kFest) {
     if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
       return InvalidArgument("adafest: map_noise_ratio is ", o.sparse.map_noise_ratio, ", allowed is 0.001 to 1000");
@@ -239,7 +239,7 @@ Status CheckSparse(const Architecture& a, const TrainingOptions& o) {
   }
   if (o.method == Method::kAdaFest) return OkStatus();
   if (o.sparse.rows.empty())
-    return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
+    return InvalidArgument(ListMethods(NamesRows), " need the rows that may be trained; none are given");
   int64_t before = -1;
   for (int32_t row : o.sparse.rows) {
     if (row <= before || row >= static_cast<int64_t>(a.num_items)) {
