@@ -271,15 +271,15 @@ def test_lists_without_training():
 
 
 def decode_table():
-    uniform = {"mode": "uniform", "composition": "pure", "draws": 100}
+    uniform = {"mode": "uniform", "composition": "pure", "samples": 100}
     cells = (
         ("uniform", "0", uniform | {"epsilon": 1e-6}),
         ("uniform", "all", uniform | {"epsilon": 5000}),
         ("model", "all", {"mode": "plain"}),
         ("uniform base 9", "0", uniform | {"epsilon": 1e-6, "support": "base:9"}),
         ("base", "all", {"mode": "base"}),
-        ("anchored", "0", {"mode": "anchored", "composition": "pure", "epsilon": 1e-4, "draws": 100}),
-        ("anchored", "4", {"mode": "anchored", "composition": "pld", "epsilon": 4, "delta": 1e-6, "draws": 100}),
+        ("anchored", "0", {"mode": "anchored", "composition": "pure", "epsilon": 1e-4, "samples": 100}),
+        ("anchored", "4", {"mode": "anchored", "composition": "pld", "epsilon": 4, "delta": 1e-6, "samples": 100}),
     )
     table = {"name": "decode", "title": "Decode", "reference": "nobody", "data": {"label": "synthetic"}}
     table["metrics"] = [{"field": "perplexity", "title": "Perplexity"}]
@@ -323,11 +323,11 @@ def test_the_perplexity_of_private_sampling():
     for old, new, said in (
         ('"support": "base:9"', '"support": "model:9"', "all and base:K"),
         ('"delta": 1e-06, ', "", "pld needs a delta"),
-        ('"mode": "plain"', '"mode": "plain", "draws": 3', "without a target"),
+        ('"mode": "plain"', '"mode": "plain", "samples": 3', "without a target"),
     ):
         edit("decode.json", "wrong.json", old, new)
         run("lab reproduce wrong.json --list", 3, said)
-    assert not exists("d.jsonl"), "refused draws wrote results"
+    assert not exists("d.jsonl"), "refused samples wrote results"
     run(f"{decode} {anchors}")
     items = len({line.split()[1] for line in read("log.txt").splitlines()})
     new = [u for u in users.values() if u[-1] not in u[:-1]]

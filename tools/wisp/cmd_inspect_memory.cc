@@ -304,7 +304,7 @@ Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
   if (a.num_records_public) recipe.training.num_records_public = *a.num_records_public;
   const uint32_t records = NumRecordsPublic(a, recipe.training.num_records_public);
   if (records == 0)
-    return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
+    return InvalidArgument(is, ", which needs --records: how many of them a step may sample follows from it");
   const uint32_t known = recipe.training.num_records_public != 0 ? recipe.training.num_records_public : records;
   if (recipe.training.expected_batch > known) {
     return InvalidArgument("`expected_batch` is ", recipe.training.expected_batch, ", more than the ", known,
@@ -358,11 +358,11 @@ Status PrintClassifier(const InspectArguments& a, const ModelFile& file, OutputF
     return OkStatus();
   }
   if (!j["training"].contains("records_at_most")) {
-    PrintText("bytes; exact, however many records a step draws\n");
+    PrintText("bytes; exact, however many records a step samples\n");
     return OkStatus();
   }
   PrintText(
-      "bytes; exact while no step draws more than records_at_most records, which happens with a chance below %g\n",
+      "bytes; exact while no step samples more than records_at_most records, which happens with a chance below %g\n",
       kSeldom);
   return OkStatus();
 }
@@ -398,7 +398,7 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
       "names are the items' keys and names, which the C interface copies; this program reads them in the file\n");
   if (!j.contains("training") || !j["training"].contains("growth_at_most")) return OkStatus();
   PrintText(
-      "growth_at_most stands above the total, and bounds it while no step draws more than records_at_most records or "
+      "growth_at_most stands above the total, and bounds it while no step samples more than records_at_most records or "
       "changes more than\n"
       "rows_at_most rows: each happens to a step with a chance below %g\n",
       kSeldom);

@@ -60,18 +60,18 @@ ptrdiff_t CountNoises(const std::vector<Mechanism>& list) {
   return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_sample(); });
 }
 
-// Rounds the parameters of samples up (`draws`), or those of noise, until at most `most` kinds are left.
-std::vector<Mechanism> RoundedToFew(std::vector<Mechanism> merged, bool draws, ptrdiff_t most) {
+// Rounds the parameters of samples up (`samples`), or those of noise, until at most `most` kinds are left.
+std::vector<Mechanism> RoundedToFew(std::vector<Mechanism> merged, bool samples, ptrdiff_t most) {
   const auto few = [&](const std::vector<Mechanism>& list) {
     const ptrdiff_t noises = CountNoises(list);
-    return (draws ? static_cast<ptrdiff_t>(list.size()) - noises : noises) <= most;
+    return (samples ? static_cast<ptrdiff_t>(list.size()) - noises : noises) <= most;
   };
   const std::vector<Mechanism> exact = merged;
   for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
     std::vector<Mechanism> rounded;
     rounded.reserve(exact.size());
     for (const Mechanism& m : exact) {
-      rounded.push_back(m.is_sample() == draws && m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
+      rounded.push_back(m.is_sample() == samples && m.kind().rounded_up ? m.kind().rounded_up(m, per_octave) : m);
     }
     merged = Merge(rounded);
   }
@@ -144,7 +144,7 @@ DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction dire
   return Compose(DiscretiseAll(parts, direction, step));
 }
 
-// Draws have losses far below those of Gaussian steps, and there are many: a grid that suits both would be too coarse
+// Samples have losses far below those of Gaussian steps, and there are many: a grid that suits both would be too coarse
 // for them. So each kind is first composed with itself on a grid of its own.
 DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction, const GridPoints& points) {
   std::vector<PartToCompose> parts;

@@ -66,14 +66,14 @@ double OneSidedEpsilon(std::span<const double> p, std::span<const double> q, dou
   return 0;
 }
 
-// Enumerates all tuples that begin with `drawn`, which has probability p under one model and q under the other.
+// Enumerates all tuples that begin with `sampled`, which has probability p under one model and q under the other.
 class Enumeration {
  public:
-  Enumeration(uint32_t draws, const NextSample& next_p, const NextSample& next_q)
-      : draws_(draws), next_p_(next_p), next_q_(next_q) {}
+  Enumeration(uint32_t samples, const NextSample& next_p, const NextSample& next_q)
+      : num_samples_(samples), next_p_(next_p), next_q_(next_q) {}
 
   Status Extend(double p, double q) {
-    if (drawn_.size() == draws_) {
+    if (sampled_.size() == num_samples_) {
       if (pair_.p.size() == kMostTuples) return InvalidArgument("more than ", kMostTuples, " tuples");
       pair_.p.push_back(p);
       pair_.q.push_back(q);
@@ -85,9 +85,9 @@ class Enumeration {
     for (uint32_t item = 0; item < num_items_; ++item) {
       const double with_p = p > 0 ? p * after_p[item] : 0, with_q = q > 0 ? q * after_q[item] : 0;
       if (with_p == 0 && with_q == 0) continue;
-      drawn_.push_back(item);
+      sampled_.push_back(item);
       WISP_RETURN_IF_ERROR(Extend(with_p, with_q));
-      drawn_.pop_back();
+      sampled_.pop_back();
     }
     return OkStatus();
   }
@@ -96,18 +96,18 @@ class Enumeration {
 
  private:
   Status Ask(const NextSample& next, std::vector<double>& after) {
-    WISP_ASSIGN_OR_RETURN(after, next(drawn_));
+    WISP_ASSIGN_OR_RETURN(after, next(sampled_));
     WISP_RETURN_IF_ERROR(CheckDistribution(after));
     if (num_items_ == 0) num_items_ = after.size();
     if (after.size() == num_items_) return OkStatus();
-    return InvalidArgument("a draw among ", after.size(), " items after one among ", num_items_);
+    return InvalidArgument("a sample among ", after.size(), " items after one among ", num_items_);
   }
 
-  uint32_t draws_;
+  uint32_t num_samples_;
   const NextSample& next_p_;
   const NextSample& next_q_;
   size_t num_items_ = 0;
-  std::vector<uint32_t> drawn_;
+  std::vector<uint32_t> sampled_;
   DistributionPair pair_;
 };
 
@@ -137,20 +137,20 @@ Result<double> ExactEpsilon(std::span<const double> p, std::span<const double> q
   return std::max(OneSidedEpsilon(p, q, delta), OneSidedEpsilon(q, p, delta));
 }
 
-Result<DistributionPair> OrderedSamples(uint32_t draws, const NextSample& p, const NextSample& q) {
-  if (draws == 0) return InvalidArgument("tuples of no draws");
-  Enumeration enumeration(draws, p, q);
+Result<DistributionPair> OrderedSamples(uint32_t samples, const NextSample& p, const NextSample& q) {
+  if (samples == 0) return InvalidArgument("tuples of no samples");
+  Enumeration enumeration(samples, p, q);
   WISP_RETURN_IF_ERROR(enumeration.Extend(1, 1));
   return std::move(enumeration).Take();
 }
 
 NextSample WithoutReplacement(std::vector<double> probabilities) {
-  return [probabilities = std::move(probabilities)](std::span<const uint32_t> drawn) -> Result<std::vector<double>> {
+  return [probabilities = std::move(probabilities)](std::span<const uint32_t> sampled) -> Result<std::vector<double>> {
     std::vector<double> left = probabilities;
-    for (uint32_t item : drawn) left[item] = 0;
+    for (uint32_t item : sampled) left[item] = 0;
     double sum = 0;
     for (double p : left) sum += p;
-    if (!(sum > 0)) return InvalidArgument("nothing is left to draw after ", drawn.size(), " draws");
+    if (!(sum > 0)) return InvalidArgument("nothing is left to sample after ", sampled.size(), " samples");
     for (double& p : left) p /= sum;
     return left;
   };

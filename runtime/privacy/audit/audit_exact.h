@@ -1,6 +1,6 @@
 // The exact epsilon and delta between two finite output distributions, for mechanisms whose outputs can be enumerated:
 // a decoding step's distribution over its support under two neighbouring models, or that of all ordered tuples of k
-// draws.
+// samples.
 //
 //   WISP_ASSIGN_OR_RETURN(DistributionPair pair, OrderedSamples(2, with_record, without_record));
 //   WISP_ASSIGN_OR_RETURN(double epsilon, ExactEpsilon(pair.p, pair.q, 0.0));
@@ -37,20 +37,21 @@ struct DistributionPair {
   std::vector<double> p, q;
 };
 
-// The distribution of the next draw over items 0, 1, ..., n - 1 after those in `drawn`; n is the same at every call. An
-// item that cannot follow (drawing without replacement) has probability 0. It is not called for draws of probability 0.
-using NextSample = std::function<Result<std::vector<double>>(std::span<const uint32_t> drawn)>;
+// The distribution of the next sample over items 0, 1, ..., n - 1 after those in `sampled`; n is the same at every
+// call. An item that cannot follow (sampling without replacement) has probability 0. It is not called for samples of
+// probability 0.
+using NextSample = std::function<Result<std::vector<double>>(std::span<const uint32_t> sampled)>;
 
 // More tuples than this are refused: 256 MiB for the two distributions.
 inline constexpr uint64_t kMostTuples = uint64_t{1} << 24;
 
-// The distributions of ordered tuples of `draws` >= 1 draws under two models: products of the conditional
+// The distributions of ordered tuples of `samples` >= 1 samples under two models: products of the conditional
 // probabilities, in lexicographic order, without tuples that neither model can give. A user who sees k recommended
 // items sees such a tuple: its epsilon may exceed k times that of one set, because order is part of the output.
-Result<DistributionPair> OrderedSamples(uint32_t draws, const NextSample& p, const NextSample& q);
+Result<DistributionPair> OrderedSamples(uint32_t samples, const NextSample& p, const NextSample& q);
 
-// Draws without replacement from fixed probabilities: p(i | drawn) = p_i / (1 - sum over drawn), separately for each
-// model.
+// Samples without replacement from fixed probabilities: p(i | sampled) = p_i / (1 - sum over sampled), separately for
+// each model.
 NextSample WithoutReplacement(std::vector<double> probabilities);
 
 }  // namespace wisp::privacy

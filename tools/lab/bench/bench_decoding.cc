@@ -50,15 +50,15 @@ Result<Law> MakeLaw(const DecodeCell& c, uint64_t num_items) {
   const privacy::PublicMixture uniform{.support = c.base_top > 0 ? c.base_top : num_items};
   double epsilon = c.epsilon, lambda = 0, range = 0;
   if (pure) {
-    const privacy::PureRequest request{.epsilon = c.epsilon, .samples = c.draws};
+    const privacy::PureRequest request{.epsilon = c.epsilon, .samples = c.samples};
     WISP_ASSIGN_OR_RETURN(const auto m,
                           anchored ? privacy::PureBoundedRange(request) : privacy::PureResponse(request, uniform));
     lambda = m.lambda();
     range = m.range();
-    epsilon = m.PureEpsilonPerStep() * static_cast<double>(c.draws);
+    epsilon = m.PureEpsilonPerStep() * static_cast<double>(c.samples);
   } else {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(c.epsilon, c.delta));
-    const privacy::SampleRequest request{.target = target, .samples = c.draws};
+    const privacy::SampleRequest request{.target = target, .samples = c.samples};
     WISP_ASSIGN_OR_RETURN(const auto calibrated, anchored ? privacy::CalibrateBoundedRange(request)
                                                           : privacy::CalibrateResponse(request, uniform));
     lambda = calibrated.mechanism.lambda();
@@ -72,7 +72,7 @@ Result<Law> MakeLaw(const DecodeCell& c, uint64_t num_items) {
   }
   law.figures = {{"epsilon", epsilon},
                  {"delta", c.delta},
-                 {"draws", c.draws},
+                 {"samples", c.samples},
                  {anchored ? "clip" : "lambda", anchored ? law.item.clip : law.item.lambda}};
   return law;
 }

@@ -170,7 +170,7 @@ def shown(field, value):
 
 
 CONDITIONS = {"epsilon": "epsilon, accounted", "delta": "delta", "noise_multiplier": "noise multiplier",
-              "draws": "samples", "steps": "steps", "threads": "threads", "ops": "instruction set"}
+              "samples": "samples", "steps": "steps", "threads": "threads", "ops": "instruction set"}
 
 
 def conditions(table, groups):

@@ -23,11 +23,12 @@ Status ReadSupport(const std::string& where, const std::string& text, uint32_t& 
 
 Status CheckTarget(const std::string& where, const DecodeCell& c) {
   if (c.mode == DecodingMode::kPlain) {
-    if (c.epsilon == 0 && c.delta == 0 && c.draws == 0) return OkStatus();
-    return InvalidData(where, ": the modes plain and base are without a target, they take no epsilon, delta or draws");
+    if (c.epsilon == 0 && c.delta == 0 && c.samples == 0) return OkStatus();
+    return InvalidData(where,
+                       ": the modes plain and base are without a target, they take no epsilon, delta or samples");
   }
-  if (c.epsilon == 0 || c.draws == 0)
-    return InvalidData(where, ": it needs an epsilon and the number of draws that it is for");
+  if (c.epsilon == 0 || c.samples == 0)
+    return InvalidData(where, ": it needs an epsilon and the number of samples that it is for");
   if (c.composition == DecodeCell::Composition::kPld && c.delta == 0)
     return InvalidData(where, ": the composition pld needs a delta");
   if (c.composition == DecodeCell::Composition::kPure && c.delta != 0)
@@ -83,7 +84,7 @@ Result<DecodeCell> ReadDecodeCell(const std::string& where, const nlohmann::json
   s.Number("epsilon", cell.epsilon, 1e-9, 1e6);
   s.Number("delta", cell.delta, 1e-300, 0.5);
   s.Number("temperature", cell.temperature, 1e-3, 1e3);
-  s.Number("draws", cell.draws, 1, 1e9);
+  s.Number("samples", cell.samples, 1, 1e9);
   s.Text("support", support);
   WISP_RETURN_IF_ERROR(s.Finish());
   if (!json.contains("mode")) return InvalidData(where, ": it needs a mode: uniform, anchored, plain or base");

@@ -129,15 +129,15 @@ TEST(Exact, InvalidDistributions_AreRefused) {
 
 // ---- Ordered tuples ----
 
-TEST(OrderedSamples, IndependentDrawsAddTheirEpsilons) {
+TEST(OrderedSamples, IndependentSamplesAddTheirEpsilons) {
   const Distribution p = {0.5, 0.3, 0.2}, q = {0.2, 0.3, 0.5};
   const auto always = [](Distribution d) {
     return [d](std::span<const uint32_t>) -> Result<Distribution> { return d; };
   };
-  for (uint32_t draws : {1u, 2u, 5u}) {
-    const auto pair = OrderedSamples(draws, always(p), always(q));
-    EXPECT_EQ(pair->p.size(), static_cast<size_t>(std::pow(3, draws)));
-    EXPECT_NEAR(*MaxLogRatio(pair->p, pair->q), draws * std::log(2.5), 1e-12);
+  for (uint32_t samples : {1u, 2u, 5u}) {
+    const auto pair = OrderedSamples(samples, always(p), always(q));
+    EXPECT_EQ(pair->p.size(), static_cast<size_t>(std::pow(3, samples)));
+    EXPECT_NEAR(*MaxLogRatio(pair->p, pair->q), samples * std::log(2.5), 1e-12);
   }
 }
 
@@ -160,13 +160,13 @@ TEST(OrderedSamples, DistinctItemsStayWithinTheSumOfTheirCharges) {
   constexpr uint32_t kItems = 5, kSamples = 3;
   constexpr double kLambda = 0.4;
   const auto mixed_each_time = [](Distribution weights) -> NextSample {
-    return [weights](std::span<const uint32_t> drawn) -> Result<Distribution> {
+    return [weights](std::span<const uint32_t> sampled) -> Result<Distribution> {
       Distribution next = weights;
       double sum = 0;
-      for (uint32_t item : drawn) next[item] = 0;
+      for (uint32_t item : sampled) next[item] = 0;
       for (double x : next) sum += x;
-      for (double& x : next) x = kLambda * x / sum + (1 - kLambda) / static_cast<double>(kItems - drawn.size());
-      for (uint32_t item : drawn) next[item] = 0;
+      for (double& x : next) x = kLambda * x / sum + (1 - kLambda) / static_cast<double>(kItems - sampled.size());
+      for (uint32_t item : sampled) next[item] = 0;
       return next;
     };
   };
@@ -184,9 +184,9 @@ TEST(OrderedSamples, DistinctItemsStayWithinTheSumOfTheirCharges) {
 TEST(OrderedSamples, ImpossiblePrefixesAreNotAsked) {
   const Distribution p = {1, 0, 0}, q = {0.5, 0.5, 0};
   const auto asked = [](Distribution d) -> NextSample {
-    return [d](std::span<const uint32_t> drawn) -> Result<Distribution> {
-      for (uint32_t item : drawn) {
-        if (d[item] == 0) return InvalidArgument("asked after what cannot be drawn");
+    return [d](std::span<const uint32_t> sampled) -> Result<Distribution> {
+      for (uint32_t item : sampled) {
+        if (d[item] == 0) return InvalidArgument("asked after what cannot be sampled");
       }
       return d;
     };
