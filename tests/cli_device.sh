@@ -99,7 +99,7 @@ json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"][
 expect 3 "there is no device cuda" "${without[@]}" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 "${emulated[@]}"
 expect 0 "" "$lab" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
-expect 2 "is of --what train, score, encoder, products and roof" "$lab" bench --what ops --device cuda
+expect 2 "is of --what train, score, encoder, products and roofline" "$lab" bench --what ops --device cuda
 
 # Recommending on the device gives the same items with similar scores; without a device, exactly the processor's answer.
 recommend=("$wisp" recommend --model cuda.wisp --data log.db --user u00003 --json)

@@ -1,12 +1,12 @@
-"""wisp-lab bench --what roof: its counts are compared with figures by hand, and with the work that a device is really
-asked to do, by the emulator's module if this build has it."""
+"""wisp-lab bench --what roofline: its counts are compared with figures by hand, and with the work that a device is
+really asked to do, by the emulator's module if this build has it."""
 
 import os
 import re
 
 from program import ROOT, build, exists, read, run, saved, says, write
 
-small = "bench --what roof --length 6 --items 40 --inner-width 16 --threads 1 --json"
+small = "bench --what roofline --length 6 --items 40 --inner-width 16 --threads 1 --json"
 
 
 def test_counts_are_those_of_the_model():
@@ -52,18 +52,18 @@ def test_counts_are_those_of_the_model():
 
 def test_a_recipe_names_model():
     # A recipe names model, method, batch and length.
-    r = run(f"lab bench --what roof --recipe {ROOT}/models/recipes/ml-1m-dp-10.json --json")
+    r = run(f"lab bench --what roofline --recipe {ROOT}/models/recipes/ml-1m-dp-10.json --json")
     assert [r["training"][k] for k in ("records", "length", "items")] == [2048, 192, 3416]
     # The counts include the product of one history's state with the table of 3,416 items, width 32.
     assert r["inference"]["total"]["operations"] > 2 * 3416 * 32 and "score_tiles" in [
         op["op"] for op in r["inference"]["ops"]
     ]
     assert r["inference"]["total"]["operations"] < r["training"]["total"]["operations"] / 2048
-    assert "Thor" in run("lab bench --what roof --batch 2 --length 4 --items 9").out
-    run(f"lab bench --what roof --recipe {ROOT}/models/recipes/ml-1m-dp-10.json --length 193",
+    assert "Thor" in run("lab bench --what roofline --batch 2 --length 4 --items 9").out
+    run(f"lab bench --what roofline --recipe {ROOT}/models/recipes/ml-1m-dp-10.json --length 193",
         2, "allowed are 1 to 192")
     run(f"lab bench --what score --recipe {ROOT}/models/recipes/ml-1m-dp-10.json",
-        2, "is of --what products, roof, train")
+        2, "is of --what products, roofline, train")
 
 
 def test_a_device_gives_the_same_counts():
@@ -97,7 +97,7 @@ def test_a_device_gives_the_same_counts():
         r = run(f"lab bench --what train --batch 2 {tiny} --recipe {ROOT}/models/recipes/ml-1m-dp-10.json")
         assert r["training"]["records"] == 2 and r["training"]["positions"] == 6
         write("goals/train-2048.json", r.out)
-        write("goals/roof.json", run(f"lab bench --what roof --batch 2 {tiny}").out)
+        write("goals/roofline.json", run(f"lab bench --what roofline --batch 2 {tiny}").out)
         write("goals/private.jsonl", '{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}\n')
         r = run(f"{ROOT}/tests/cuda/goals goals")
         assert says("private over ordinary step.* missed$", r.out), "an emulator that meets a GPU's goal"

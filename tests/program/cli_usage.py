@@ -102,7 +102,7 @@ def test_an_option_that_the_bench_does_not_read_is_refused():
     run("lab bench --what score --tensors x.safetensors",
         2, "--tensors is of --what decoder, encoder; --what score does not read it")
     run("lab bench --what score --batch 4",
-        2, "--batch is of --what all, clipping, products, roof, sparse, train; --what score does not")
+        2, "--batch is of --what all, clipping, products, roofline, sparse, train; --what score does not")
     r = run("lab bench --what ops --threads 2", 2, "--threads is of .*; --what ops does not")
     processors = len(os.sched_getaffinity(0))
     bench = f"lab bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads {4 * processors} --json"

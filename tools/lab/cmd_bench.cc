@@ -47,7 +47,7 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"sparse", {"--threads", "--batch", "--repeats"}},
     {"panels", {"--repeats"}},
-    {"roof", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}}};
+    {"roofline", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}}};
 
 Status CheckGiven(const BenchArguments& a) {
   for (const std::string& option : a.given) {
@@ -84,9 +84,9 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
   for (uint32_t i = 0; i < a.repeats; ++i) {
     WISP_RETURN_IF_ERROR(pair->Sample());
     if (!has_roofline) continue;
-    const double roof = Peak(pair->ordinary().workers());
-    peak = std::max(peak, roof);
-    percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roof);
+    const double roofline = Peak(pair->ordinary().workers());
+    peak = std::max(peak, roofline);
+    percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roofline);
   }
   const size_t bytes[2] = {pair->ordinary().planned_bytes(), pair->with_privacy().planned_bytes()};
   result["training"] = {{"records", records.size()},
@@ -158,13 +158,13 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
             lines[0]["ops"].get<std::string>().c_str(), lines[0]["fma_peak_gflops"].get<double>(),
             lines[0]["memory_gb_per_s"].get<double>());
   PrintText("%-24s %-40s %10s  %-19s %9s %9s  %s\n", "op", "shape", "us", "(quartiles)", "GFLOP/s", "GB/s",
-            "% of the roof");
+            "% of the roofline");
   for (size_t i = 1; i < lines.size(); ++i) {
     const Json &j = lines[i], &us = j["us"];
     PrintText("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(),
               j["shape"].get<std::string>().c_str(), us["median"].get<double>(), us["quartiles"][0].get<double>(),
               us["quartiles"][1].get<double>(), j["gflops"].get<double>(), j["gb_per_s"].get<double>(),
-              j["percent_of_roofline"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
+              j["percent_of_roofline"]["median"].get<double>(), j["bound_by"].get<std::string>().c_str());
   }
   return OkStatus();
 }
@@ -174,17 +174,17 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "decoder" &&
       a.what != "ops" && a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "panels" &&
-      a.what != "roof") {
+      a.what != "roofline") {
     return InvalidArgument(
         "--what is '", a.what,
-        "', allowed are all, train, score, encoder, decoder, ops, sparse, clipping, products, panels and roof");
+        "', allowed are all, train, score, encoder, decoder, ops, sparse, clipping, products, panels and roofline");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
   const bool on_devices =
-      a.what == "train" || a.what == "score" || a.what == "encoder" || a.what == "products" || a.what == "roof";
+      a.what == "train" || a.what == "score" || a.what == "encoder" || a.what == "products" || a.what == "roofline";
   if (a.device.name != "cpu" && !on_devices)
     return InvalidArgument("--device ", a.device.name,
-                           " is of --what train, score, encoder, products and roof; --what ", a.what,
+                           " is of --what train, score, encoder, products and roofline; --what ", a.what,
                            " does not read it");
   if (a.threads > Processors()) {
     std::fprintf(stderr,
@@ -196,7 +196,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
     return InvalidArgument("--repeats, --batch and --length must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   if (a.what == "ops") return PrintOps(a, format);
-  if (a.what == "roof") return BenchRoofline(a, format);
+  if (a.what == "roofline") return BenchRoofline(a, format);
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));

@@ -110,7 +110,7 @@ class LabCommandLine final : public ProgramCommands {
                   "embedding would add\n"
                   "to a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, "
                   "by shape),\n"
-                  "panels (weights in panels beside packed ones, on each instruction set) or roof (roofline: bytes\n"
+                  "panels (weights in panels beside packed ones, on each instruction set) or roofline (bytes\n"
                   "and operations of each op)")
         ->capture_default_str();
     const auto add = [&](const std::string& name, auto& value, const char* help) {
@@ -119,7 +119,7 @@ class LabCommandLine final : public ProgramCommands {
     add("--model", bench_.model, "score: this model; default: one of the size of ML-1M. decoder: this file");
     add("--tensors", bench_.tensors,
         "encoder, decoder: write the results to this safetensors file; for the encoder its weights too");
-    add("--recipe", bench_.recipe, "train, products, roof: use this recipe's model, method, batch and length");
+    add("--recipe", bench_.recipe, "train, products, roofline: use this recipe's model, method, batch and length");
     add("--threads", bench_.threads, "0: up to 4; ops uses one")->check(ThreadsRange());
     add("--batch", bench_.batch, "Records per training step")->capture_default_str();
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();

@@ -60,7 +60,7 @@ Json Measure(const OpCase& c, double memory_gb_per_s, double& best_peak, uint32_
   for (int i = 0; i < 3; ++i) once = std::min(once, Seconds([&] { c.run(ops); }));
   const auto calls = static_cast<size_t>(std::clamp(kSampleSeconds / std::max(once, 1e-9), 1.0, 1e5));
   std::vector<double> us, percents;
-  std::string roof;
+  std::string bound_by;
   for (uint32_t i = 0; i < repeats; ++i) {
     double peak = 0;
     for (int probe = 0; probe < 10; ++probe) peak = std::max(peak, FmaProbe());
@@ -72,7 +72,7 @@ Json Measure(const OpCase& c, double memory_gb_per_s, double& best_peak, uint32_
     const double least_arithmetic = c.operations / peak / 1e9, least_memory = c.bytes / memory_gb_per_s / 1e9;
     us.push_back(1e6 * seconds);
     percents.push_back(100 * std::max(least_arithmetic, least_memory) / seconds);
-    roof = least_arithmetic >= least_memory ? "arithmetic" : "memory";
+    bound_by = least_arithmetic >= least_memory ? "arithmetic" : "memory";
   }
   const double median = ComputeSpread(us).median;
   return {{"op", c.op},
@@ -80,7 +80,7 @@ Json Measure(const OpCase& c, double memory_gb_per_s, double& best_peak, uint32_
           {"us", ToJson(ComputeSpread(us))},
           {"gflops", c.operations / median / 1e3},
           {"gb_per_s", c.bytes / median / 1e3},
-          {"roof", roof},
+          {"bound_by", bound_by},
           {"percent_of_roofline", ToJson(ComputeSpread(percents))}};
 }
 

@@ -1,4 +1,4 @@
-// Implements `wisp-lab bench --what roof`. It counts the bytes and operations of each op in a training step and in
+// Implements `wisp-lab bench --what roofline`. It counts the bytes and operations of each op in a training step and in
 // scoring a history, on the graph that runs. From these it projects the least time on devices by their data sheets;
 // nothing is measured. With --device it adds the time that each op takes there, from one wait to the next, and the
 // speed at which that device copies its memory.
@@ -49,9 +49,11 @@ class RooflineBench {
     rooflines_ = Rooflines();
     if (measures()) rooflines_.push_back(GetDeviceRoofline());
     Json j;
-    for (const Roofline& roof : rooflines_)
-      j["devices"].push_back(
-          {{"name", roof.name}, {"gb_per_s", roof.gb_per_s}, {"gflops", roof.gflops}, {"source", roof.source}});
+    for (const Roofline& roofline : rooflines_)
+      j["devices"].push_back({{"name", roofline.name},
+                              {"gb_per_s", roofline.gb_per_s},
+                              {"gflops", roofline.gflops},
+                              {"source", roofline.source}});
     WISP_ASSIGN_OR_RETURN(j["training"], CountTraining());
     WISP_ASSIGN_OR_RETURN(j["inference"], CountInference());
     return j;
@@ -65,10 +67,10 @@ class RooflineBench {
   // there is one.
   Roofline GetDeviceRoofline() const {
     Roofline here{.name = "here", .gb_per_s = CopyBandwidth(device_.device) / 1e9, .source = "measured copy"};
-    for (const Roofline& roof : Rooflines()) {
-      if (device_.description.find(roof.name) == std::string::npos) continue;
-      here.gflops = roof.gflops;
-      here.source += ", arithmetic of " + roof.name;
+    for (const Roofline& roofline : Rooflines()) {
+      if (device_.description.find(roofline.name) == std::string::npos) continue;
+      here.gflops = roofline.gflops;
+      here.source += ", arithmetic of " + roofline.name;
     }
     return here;
   }
@@ -85,7 +87,7 @@ class RooflineBench {
     o.device = device;
     o.privacy.noise_multiplier = 1;
     o.privacy.ledger = ledger;
-    o.privacy.run = "roof";
+    o.privacy.run = "roofline";
     o.privacy.steps_per_charge = kSteps;
     return o;
   }
@@ -195,7 +197,7 @@ void PrintPart(const char* title, const Json& part, const Json& devices) {
             part["bytes_copied_in"].get<double>() / 1e6, part["bytes_copied_out"].get<double>() / 1e6);
   PrintText("%-26s %7s %11s %11s", "op", "calls", "MB", "MFLOP");
   for (const Json& device : devices) PrintText(" %10s", device["name"].get<std::string>().c_str());
-  if (part["total"].contains("measured_ms")) PrintText(" %12s %9s", "measured ms", "over roof");
+  if (part["total"].contains("measured_ms")) PrintText(" %12s %9s", "measured ms", "over roofline");
   PrintText("\n");
   for (const Json& op : part["ops"]) PrintRow(op, devices);
   PrintRow(part["total"], devices);

@@ -28,8 +28,8 @@ void LeaveNumbers(const kernels::AccumulateSlotsOnGridArgs<>& a) { std::fill_n(a
 
 CountingDevice* CountingDevice::g_current = nullptr;
 
-CountingDevice::CountingDevice(const kernels::Device* inner, std::span<const Roofline> roofs)
-    : inner_(inner), rooflines_(roofs), table_(inner != nullptr ? *inner->ops : kernels::ReferenceOps()) {
+CountingDevice::CountingDevice(const kernels::Device* inner, std::span<const Roofline> rooflines)
+    : inner_(inner), rooflines_(rooflines), table_(inner != nullptr ? *inner->ops : kernels::ReferenceOps()) {
   g_current = this;
   if (inner == nullptr) {
     table_.name = "counting";

@@ -36,14 +36,14 @@ struct OpTotals {
   const char* op;
   uint64_t calls = 0;
   OpCost cost;
-  std::vector<double> roofline_seconds;  // for each roof: the sum of the calls' least times
+  std::vector<double> roofline_seconds;  // for each roofline: the sum of the calls' least times
   double seconds = 0;                    // with an inner device: from one wait to the next
 };
 
 class CountingDevice {
  public:
-  // `inner` may be null; it and `roofs` must outlive this.
-  CountingDevice(const kernels::Device* inner, std::span<const Roofline> roofs);
+  // `inner` may be null; it and `rooflines` must outlive this.
+  CountingDevice(const kernels::Device* inner, std::span<const Roofline> rooflines);
   ~CountingDevice();
   CountingDevice(const CountingDevice&) = delete;
   CountingDevice& operator=(const CountingDevice&) = delete;
