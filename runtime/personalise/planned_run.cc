@@ -428,7 +428,7 @@ Status RefuseStartingOver(const std::string& output, const ModelFile& base, cons
   if (trained == 0) return OkStatus();
   return InvalidArgument(output, ": it is not there, or not of this deployment, though ", CountedWere(trained, "step"),
                          " trained under the plan of ledger '", ledger.path(),
-                         "': name the model that they made, or let a new one start from the base (`anew`)");
+                         "': name the model that they made, or let a new one start from the base (`start_over`)");
 }
 
 }  // namespace
@@ -457,7 +457,8 @@ Result<PlannedRunResult> RunPlanned(const PlannedRunOptions& o) {
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no run can do without: put it back as it was shipped");
   WISP_RETURN_IF_ERROR(CheckPlanBase(settings, *base, ledger));
-  if (o.anew == PlannedRunOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseStartingOver(o.output, *base, ledger));
+  if (o.start_over == PlannedRunOptions::StartOver::kRefused)
+    WISP_RETURN_IF_ERROR(RefuseStartingOver(o.output, *base, ledger));
   const std::string held = o.output + ": another run personalises it; allowed is one at a time";
   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(PlanFiles(o.output).lock, held));
   return PlannedRun(o, settings, *base, ledger, record).Run();

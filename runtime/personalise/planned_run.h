@@ -58,7 +58,7 @@ struct PlannedRunOptions {
   uint64_t max_bytes = 0;  // kInvalidArgument if a run would hold more (CountRunMemory); 0: no limit
   // If the plan has trained before but nothing is at `output`: kRefused returns kInvalidArgument, with nothing written
   // or charged, for callers whose user may have mistyped the path.
-  enum class Anew { kBegins, kRefused } anew = Anew::kBegins;
+  enum class StartOver { kAllowed, kRefused } start_over = StartOver::kAllowed;
   // Receives sentences about what is done. They reveal nothing beyond plan, ledger and models.
   enum class Says { kInfo, kWarning };
   std::function<void(Says, const std::string&)> say = {};

@@ -207,7 +207,7 @@ struct PersonaliseArguments {
   DeploymentArguments deployment;
   std::string out;
   DeviceArguments device;
-  bool other_data = false, anew = false;
+  bool other_data = false, start_over = false;
 };
 
 struct ReportArguments {

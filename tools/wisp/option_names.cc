@@ -11,7 +11,7 @@ struct Name {
 };
 constexpr Name kNames[] = {
     {"`adapter_path`", "--adapter"},
-    {"`anew`", "--start-over"},
+    {"`start_over`", "--start-over"},
     {"`begin` of the anchor", "--begin-anchor"},
     {"`checkpoint_path`", "--checkpoint"},
     {"`dataset`", "--dataset"},

@@ -179,7 +179,7 @@ TEST_F(LineageTest, RefusesACandidateThatThisLedgerDidNotPayFor) {
 TEST_F(LineageTest, BeginsNoOtherModelWhereThatIsRefused) {
   Plan(Settings());
   PlannedRunOptions o = Options();
-  o.anew = PlannedRunOptions::Anew::kRefused;
+  o.start_over = PlannedRunOptions::StartOver::kRefused;
   ASSERT_TRUE(RunPlanned(o).ok()) << "the first one";
   ASSERT_TRUE(RunPlanned(o).ok()) << "which resumes";
   o.output = folder_ / "mien.wisp";

@@ -98,7 +98,7 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
                          "  wisp personalise --data log.db --model models/cafe.wisp --out served.wisp");
   c->add_option("--out", a.out, "The model to serve; its candidate, checkpoint and lock lie beside it")->required();
   AddDeploymentOptions(c, a.deployment);
-  c->add_flag("--start-over", a.anew,
+  c->add_flag("--start-over", a.start_over,
               "Begin a new model if --out is missing although the plan has trained one. It starts from the base, with\n"
               "the rest of the plan");
   c->add_flag("--other-data", a.other_data,
