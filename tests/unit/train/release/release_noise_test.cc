@@ -13,6 +13,7 @@
 #include "runtime/train/trainer.h"
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/release/release_noise.h"
+#include "tests/unit/train/run/ring_job.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::release_noise_test {
@@ -164,29 +165,9 @@ TEST_F(HistogramNoise, AllThatIsReleasedFollowsFromTheNoisedHistogram) {
 
 // A whole run's release: the fixed output bias, which nothing trains. Two runs of one seed must not agree on it.
 TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
-  data::Sequences sequences;
-  for (size_t u = 0; u < 40; ++u) {
-    for (size_t t = 0; t < 8; ++t) sequences.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
-    sequences.offsets.push_back(sequences.items.size());
-    sequences.user_keys.push_back(std::to_string(u));
-  }
-  for (int i = 0; i < 20; ++i) sequences.item_keys.push_back(std::to_string(i));
-  TrainingJob job{.sequences = &sequences};
-  job.spec.architecture = UniformArchitecture{.num_items = 20,
-                                              .max_length = 8,
-                                              .width = 8,
-                                              .num_heads = 1,
-                                              .num_blocks = 1,
-                                              .inner_width = 8,
-                                              .output_bias = OutputBias::kFixed};
-  job.spec.training = {.method = Method::kPhantom,
-                       .sampling = Sampling::kPoisson,
-                       .num_steps = 1,
-                       .expected_batch = 20,
-                       .num_records_public = 40,
-                       .num_threads = 1};
-  job.spec.training.privacy.ledger = &ledger_;
-  job.spec.training.privacy.run = "run";
+  const data::Sequences sequences = test::RingSequences(40);
+  TrainingJob job = test::RingJob(sequences, ledger_, OutputBias::kFixed);
+  job.spec.training.num_steps = 1;
   job.spec.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};
   job.spec.goal.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
   const auto parameters = ListParameters(job.spec.architecture);

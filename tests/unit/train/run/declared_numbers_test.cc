@@ -6,10 +6,10 @@
 #include <string>
 
 #include "runtime/train/run/job.h"
-#include "runtime/train/run/job.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/train/run/ring_job.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::declared_numbers_test {
@@ -19,29 +19,12 @@ using privacy::Ledger;
 
 class DeclaredNumbers : public ::testing::Test {
  protected:
-  DeclaredNumbers() {
-    for (size_t u = 0; u < kUsers; ++u) {
-      for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
-      sequences_.offsets.push_back(sequences_.items.size());
-      sequences_.user_keys.push_back(std::to_string(u));
-    }
-    for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
-  }
-  Ledger OpenLedger(const std::string& name) {
-    return *Ledger::Open(folder_ / name, {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
-  }
+  Ledger OpenLedger(const std::string& name) { return test::OpenRingLedger(folder_ / name); }
   TrainingJob Job(Method method, uint32_t declared, Ledger& ledger) {
-    TrainingJob job{.sequences = &sequences_};
-    job.spec.architecture = UniformArchitecture{
-        .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job.spec.training = {.method = method,
-                         .sampling = Sampling::kPoisson,
-                         .expected_batch = 20,
-                         .num_records_public = declared,
-                         .num_threads = 1,
-                         .sparse = {.map_threshold = 2}};
-    job.spec.training.privacy.ledger = &ledger;
-    job.spec.training.privacy.run = "run";
+    TrainingJob job = test::RingJob(sequences_, ledger);
+    job.spec.training.method = method;
+    job.spec.training.num_records_public = declared;
+    job.spec.training.sparse = {.map_threshold = 2};
     job.spec.training.privacy.reproducible_seed =
         3;  // no epsilon is computed for the display, which takes longest of all
     job.spec.epochs = 2;
@@ -50,7 +33,7 @@ class DeclaredNumbers : public ::testing::Test {
   }
   static constexpr size_t kUsers = 80;
   test::TemporaryFolder folder_;
-  data::Sequences sequences_;
+  data::Sequences sequences_ = test::RingSequences(kUsers);
 };
 
 TEST_F(DeclaredNumbers, StepsAndProbabilityOfARunAreOfTheDeclaredRecords) {

@@ -243,7 +243,7 @@ TEST_F(InterruptedRun, PrivateCheckpointDoesNotKnowHowManyRecordsThereAre) {
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
   const Checkpoint saved = *ReadCheckpoint(checkpoint_);
   EXPECT_EQ(saved.config.find("records"), std::string::npos) << saved.config;
-  AddUser(80);
+  test::AddRingUser(sequences_, 80);
   const auto result = RunTrainingJob(Job());
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->resumed_from, 4u);

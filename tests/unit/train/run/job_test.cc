@@ -12,6 +12,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/needs.h"
+#include "tests/unit/train/run/ring_job.h"
 #include "tests/unit/train/train_test_util.h"
 
 namespace wisp::job_test {
@@ -23,32 +24,8 @@ using privacy::StreamPurpose;
 
 class JobTest : public ::testing::Test {
  protected:
-  JobTest() {
-    for (size_t u = 0; u < 80; ++u) {
-      for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
-      sequences_.offsets.push_back(sequences_.items.size());
-      sequences_.user_keys.push_back(std::to_string(u));
-    }
-    for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
-    ledger_.emplace(*Ledger::Open(folder_ / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})}));
-  }
-
   TrainingJob PrivateJob() {
-    TrainingJob job{.sequences = &sequences_};
-    job.spec.architecture = UniformArchitecture{.num_items = 20,
-                                                .max_length = 8,
-                                                .width = 8,
-                                                .num_heads = 1,
-                                                .num_blocks = 1,
-                                                .inner_width = 8,
-                                                .output_bias = OutputBias::kFixed};
-    job.spec.training = {.method = Method::kPhantom,
-                         .sampling = Sampling::kPoisson,
-                         .expected_batch = 20,
-                         .num_records_public = 80,
-                         .num_threads = 1};
-    job.spec.training.privacy.ledger = &*ledger_;
-    job.spec.training.privacy.run = "run";
+    TrainingJob job = test::RingJob(sequences_, *ledger_, OutputBias::kFixed);
     job.spec.epochs = 2;
     job.spec.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
     job.spec.goal.histogram_noise = 5;
@@ -56,8 +33,8 @@ class JobTest : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  data::Sequences sequences_;
-  std::optional<Ledger> ledger_;
+  data::Sequences sequences_ = test::RingSequences(80);
+  std::optional<Ledger> ledger_ = test::OpenRingLedger(folder_ / "l");
 };
 
 TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {

@@ -9,6 +9,7 @@
 #include "runtime/privacy/ledger/record_parts.h"
 #include "runtime/train/run/job.h"
 #include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/train/run/ring_job.h"
 
 namespace wisp::record_parts_test {
 namespace {
@@ -53,19 +54,8 @@ TEST(GetPart, FollowsTheShareAndTheSalt) {
   EXPECT_EQ(more, 0) << "a larger share has the records of a smaller one";
 }
 
-data::Sequences Ring(size_t users) {
-  data::Sequences sequences;
-  for (size_t u = 0; u < users; ++u) {
-    for (size_t t = 0; t < 8; ++t) sequences.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
-    sequences.offsets.push_back(sequences.items.size());
-    sequences.user_keys.push_back(std::to_string(u));
-  }
-  for (int i = 0; i < 20; ++i) sequences.item_keys.push_back(std::to_string(i));
-  return sequences;
-}
-
 TEST(SelectSequences, EveryRecordIsInOnePartWhole) {
-  data::Sequences all = Ring(80);
+  data::Sequences all = test::RingSequences(80);
   const auto split = WithShare(0.3);
   for (const bool days : {false, true}) {
     if (days) all.unit_begins.assign(80, 0);
@@ -89,31 +79,16 @@ TEST(SelectSequences, EveryRecordIsInOnePartWhole) {
 class RecordPartsTest : public ::testing::Test {
  protected:
   Result<JobResult> Run(const data::Sequences& sequences, Ledger& ledger, RecordPart part) {
-    TrainingJob job{.sequences = &sequences};
-    job.spec.architecture = UniformArchitecture{.num_items = 20,
-                                                .max_length = 8,
-                                                .width = 8,
-                                                .num_heads = 1,
-                                                .num_blocks = 1,
-                                                .inner_width = 8,
-                                                .output_bias = OutputBias::kFixed};
-    job.spec.training = {.method = Method::kPhantom,
-                         .sampling = Sampling::kPoisson,
-                         .num_steps = 4,
-                         .expected_batch = 20,
-                         .num_records_public = 60,
-                         .num_threads = 1};
-    job.spec.training.privacy.ledger = &ledger;
-    job.spec.training.privacy.run = "run";
+    TrainingJob job = test::RingJob(sequences, ledger, OutputBias::kFixed);
+    job.spec.training.num_steps = 4;
+    job.spec.training.num_records_public = 60;
     job.spec.training.privacy.part = part;
     job.spec.training.privacy.reproducible_seed = 3;  // the same noise, so that any read record shows
     job.spec.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = 1e-3};
     job.spec.goal.histogram_noise = 5;
     return RunTrainingJob(job);
   }
-  Ledger Open(const char* name) {
-    return *Ledger::Open(folder_ / name, {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
-  }
+  Ledger Open(const char* name) { return test::OpenRingLedger(folder_ / name); }
 
   test::TemporaryFolder folder_;
 };
@@ -122,7 +97,7 @@ TEST_F(RecordPartsTest, ReadsAndChargesItsPartAlone) {
   Ledger ledger = Open("l");
   ASSERT_TRUE(ledger.Split(0.3).ok());
   const privacy::LedgerSplit split = **ledger.TheSplit();
-  const data::Sequences all = Ring(80), training = SelectSequences(kTraining, split, all);
+  const data::Sequences all = test::RingSequences(80), training = SelectSequences(kTraining, split, all);
   const auto run = Run(all, ledger, kTraining);
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_EQ(run->num_records, training.num_users());
@@ -143,7 +118,7 @@ TEST_F(RecordPartsTest, ReadsAndChargesItsPartAlone) {
 
 TEST_F(RecordPartsTest, NeedsRecordsThatAreDivided) {
   Ledger ledger = Open("l");
-  const auto run = Run(Ring(80), ledger, kTraining);
+  const auto run = Run(test::RingSequences(80), ledger, kTraining);
   EXPECT_EQ(run.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(run.status().message().find("does not divide"), std::string::npos) << run.status().message();
   EXPECT_TRUE(ledger.Entries()->empty());
