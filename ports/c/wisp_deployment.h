@@ -185,8 +185,10 @@ typedef struct wisp_run_result { /* the outcome of a run */
   wisp_verdict verdict; /* after the newest evaluation */
   int32_t on_device;    /* 1: on options.device; 0: on the processor */
   int32_t not_read;
-  uint64_t steps;                                   /* steps of this run; 0: the plan has none left */
-  uint64_t steps_of_model;                          /* steps of the candidate over all runs */
+  uint64_t steps; /* steps of this run; 0: the plan has none left */
+  /* steps of the candidate over all runs. It counts from 0 again after a lost checkpoint, a rebase, or a change of the
+   * plan that costs noise, although what was learned stays */
+  uint64_t steps_of_model;
   uint64_t runs_left, steps_left, evaluations_left; /* left of the plan */
   /* The next fields are counted on the log. Local only: not private, do not send them anywhere. */
   uint64_t num_events, unknown_events, unknown_items, bad_rows, num_records; /* as in wisp_personalise_result */

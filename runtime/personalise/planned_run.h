@@ -68,9 +68,11 @@ struct PlannedRunOptions {
 
 struct PlannedRunResult {
   DeploymentSettings settings;
-  DeploymentLeft left;          // left after the run
-  uint64_t steps = 0;           // trained in this run; 0: the plan has none left
-  uint64_t steps_of_model = 0;  // steps of the candidate over all runs
+  DeploymentLeft left;  // left after the run
+  uint64_t steps = 0;   // trained in this run; 0: the plan has none left
+  // Steps of the candidate over all runs since the last that had no checkpoint to resume: it counts from 0 again after
+  // a lost checkpoint, a rebase, or a change of the plan that costs noise, although what was learned stays.
+  uint64_t steps_of_model = 0;
   std::optional<JobResult> training;
   data::ReadReport log;  // local only
   bool evaluated = false;

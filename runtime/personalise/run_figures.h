@@ -12,7 +12,7 @@
 namespace wisp {
 
 struct RunFigures {
-  uint64_t steps_of_model = 0;  // after the run
+  uint64_t steps_of_model = 0;  // PlannedRunResult::steps_of_model
   double mean_loss = 0;         // over its steps, per position
   double clipped_share = 0;     // share of its steps' gradients; 0 if there were no gradients
 };

@@ -198,6 +198,8 @@ class RunReport:
     steps_left: int
     evaluations_left: int
     sentences: list[tuple[Literal["info", "warning"], str]]  #: for the app's own log
+    #: steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan
+    #: that costs noise, although what was learned stays
     num_events: int
     unknown_events: int
     unknown_items: int

@@ -69,7 +69,10 @@ export interface PlannedRunResult {
   /** The model that is served after this run, and whether it changed. With a plan's evaluation "local" these two and
    * `verdict` are not private: local only. */
   served: number; changed: number; verdict: number;
-  evaluated: number; onDevice: number; steps: number; stepsOfModel: number;
+  evaluated: number; onDevice: number; steps: number;
+  /** Steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan that
+   * costs noise, although what was learned stays. */
+  stepsOfModel: number;
   runsLeft: number; stepsLeft: number; evaluationsLeft: number;
   /** The following fields are counted on the log. Local only: not private. */
   numEvents: number; unknownEvents: number; unknownItems: number; badRows: number; numRecords: number;

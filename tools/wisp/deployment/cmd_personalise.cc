@@ -71,7 +71,7 @@ void WarnIfNothingEvaluated(const PlannedRunResult& n) {
 
 void Print(const PlannedRunResult& n, const std::string& out, const Json& j, bool is_first) {
   if (n.steps > 0) {
-    PrintText("trained   %s, %s of the model in all\n", FormatCount(n.steps, "step").c_str(),
+    PrintText("trained   %s, %s since it last started from a file\n", FormatCount(n.steps, "step").c_str(),
               Thousands(n.steps_of_model).c_str());
   } else {
     PrintText("trained   nothing: the plan has no step left\n");

@@ -134,6 +134,10 @@ class PlannedRunResult internal constructor(
     /** This and the following fields are counted on the log. Local only: not private, do not send them anywhere. */
     val numEvents: Long,
     val unknownEvents: Long,
+    /**
+     * Steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan
+     * that costs noise, although what was learned stays.
+     */
     val unknownItems: Long,
     val badRows: Long,
     val numRecords: Long
