@@ -47,6 +47,12 @@ FAULTS = [
     *table("runtime/text/text_batch.cc", [
         ("text-in-another-place-is-kept", "TextBatch::Kept", "places_[text.place].encoded", "places_[0].encoded",
          "text_batch_test:TextBatches.E*"),
+        ("successions-not-of-texts-together", "TextBatch::ScoreSome",
+         "AddSuccessions(session_.file().lists().successions, tokens, {scores + i * num_items, num_items});", "",
+         "text_batch_test:TextBatches.SuccessionsAreScored"),
+        ("successions-not-of-a-text-alone", "TextBatch::ScoreAlone",
+         "AddSuccessions(session_.file().lists().successions, text.tokens, {scores, graph_->num_items()});", "",
+         "text_batch_test:TextBatches.SuccessionsAreScored"),
     ]),
     *table("runtime/text/generate_batch.cc", [
         ("every-prompt-draws-alike", "Begin", "sampling.seed += prompt;", "",

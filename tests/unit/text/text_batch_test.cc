@@ -13,9 +13,11 @@ namespace {
 
 class TextBatches : public ::testing::Test {
  protected:
-  void Write(const Architecture& a, uint32_t seed, WeightStorage storage = WeightStorage::kFloat) {
+  void Write(const Architecture& a, uint32_t seed, WeightStorage storage = WeightStorage::kFloat,
+             const std::vector<Succession>& successions = {}) {
     const std::vector<float> weights = wisp::test::RandomWeights(a, seed);
-    const Status written = WriteModel(path_, {.architecture = a, .weights = weights, .storage = storage});
+    const Status written =
+        WriteModel(path_, {.architecture = a, .weights = weights, .successions = successions, .storage = storage});
     ASSERT_TRUE(written.ok()) << written.message();
   }
   std::unique_ptr<Session> Open(const SessionOptions& options) const {
@@ -110,6 +112,13 @@ TEST_F(TextBatches, EveryBackendAndFewerPositions) {
     ExpectTheSameScores({.places = 5, .positions = 33}, {.backend = backend});
     ASSERT_FALSE(HasFatalFailure()) << static_cast<int>(backend);
   }
+}
+
+TEST_F(TextBatches, SuccessionsAreScored) {
+  std::vector<Succession> successions;
+  for (int32_t from = 0; from < 700; ++from) successions.push_back({from, (from * 7 + 3) % 700, 2.5f});
+  Write(Wide(), 83, WeightStorage::kFloat, successions);
+  ExpectTheSameScores({.places = 5});
 }
 
 TEST_F(TextBatches, Float16Cache) {
