@@ -277,6 +277,12 @@ FAULTS = [
          "planned_successions_test:PlannedSuccessions.AChangedPlanKeepsThemAndReleasesNone"),
     ]),
     *table("runtime/personalise/rebase.cc", [
+        ("successions-of-the-old-base-carried", "WriteStart",
+         "!AreEqual(mine.lists().successions, from.lists().successions)", "true",
+         "planned_successions_test:SuccessionsOfBases.WithoutARelease_AreThoseOfTheNewBase"),
+        ("successions-that-the-device-learned-lost", "WriteStart",
+         "!AreEqual(mine.lists().successions, from.lists().successions)", "false",
+         "planned_successions_test:SuccessionsOfBases.AfterARelease_AreThoseThatTheDeviceLearned"),
         ("successions-carried-by-number", "WriteStart", "contents.successions = CarriedSuccessions(mine, items);",
          "contents.successions.assign(mine.lists().successions.begin(), mine.lists().successions.end());",
          "planned_successions_test:PlannedSuccessions.ARebaseCarriesThemByKeys"),

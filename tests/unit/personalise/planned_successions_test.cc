@@ -181,5 +181,44 @@ TEST_F(PlannedSuccessions, ARebaseCarriesThemByKeys) {
   EXPECT_EQ(Of(files_.start), expected);
 }
 
+// The app's update brings successions of its own. Those that the device released count more. Without any, those of the
+// new base replace those of the old one.
+class SuccessionsOfBases : public PlannedSuccessions {
+ protected:
+  void Write(const std::string& path, const std::vector<Succession>& successions) {
+    const ModelFile base = *ModelFile::Open(base_path_);
+    std::vector<float> room;
+    ModelContents contents = GetContents(base, room);
+    contents.successions = successions;
+    ASSERT_TRUE(WriteModel(path, contents).ok());
+  }
+  // Returns those of the model that training starts from after a rebase.
+  std::vector<Succession> Carried(const DeploymentSettings& settings) {
+    Write(base_path_, old_);
+    Plan(settings);
+    MustRun();
+    learned_ = Of(files_.candidate);
+    const std::string to = folder_ / "base-2.wisp";
+    Write(to, new_);
+    const auto rebased = Rebase({.from = base_path_, .to = to, .output = output_, .ledger = ledger_path_});
+    EXPECT_TRUE(rebased.ok() && rebased->carried) << rebased.status().message();
+    return Of(files_.start);
+  }
+
+  const std::vector<Succession> old_ = {{1, 2, 3.0f}}, new_ = {{1, 4, 2.0f}, {5, 0, 1.0f}};
+  std::vector<Succession> learned_;
+};
+
+TEST_F(SuccessionsOfBases, WithoutARelease_AreThoseOfTheNewBase) {
+  EXPECT_EQ(Carried(Settings()), new_);
+  EXPECT_EQ(learned_, old_);
+}
+
+TEST_F(SuccessionsOfBases, AfterARelease_AreThoseThatTheDeviceLearned) {
+  const std::vector<Succession> carried = Carried(WithRelease());
+  EXPECT_EQ(carried, learned_);
+  EXPECT_NE(carried, old_);
+}
+
 }  // namespace
 }  // namespace wisp::planned_successions_test
