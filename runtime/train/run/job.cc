@@ -54,10 +54,11 @@ class JobRun {
  private:
   bool is_private() const { return IsPrivate(options_); }
 
-  // Adds to an error that its charges stay spent, if steps were charged.
+  Charged GetCharged() const { return FindCharged(*options_.privacy.ledger, trainer_->run(), trainer_->num_charged()); }
+
+  // Adds to an error that its charges stay spent, if anything was charged.
   Status AddChargeNote(const Status& status) const {
-    const bool is_paid = is_private() && !status.ok();
-    return is_paid ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
+    return is_private() && !status.ok() ? AddSavedState(status, saved_, GetCharged()) : status;
   }
 
   Status Prepare() {
@@ -142,7 +143,7 @@ class JobRun {
   Status CheckNotCancelled() const {
     if (!job_.cancelled || !job_.cancelled()) return OkStatus();
     return Cancelled("training was cancelled before its first step; nothing was charged, and ",
-                     DescribeSavedState(saved_, 0));
+                     DescribeSavedState(saved_, {}));
   }
 
   // Keeps only the records of the part that the charges are for.
@@ -343,7 +344,7 @@ class JobRun {
     } catch (const std::bad_alloc&) {
       const Status status =
           IoError("there is not enough memory to continue after step ", trainer_->step(), " of ", end_);
-      return is_private() ? AddSavedState(status, saved_, trainer_->num_charged()) : status;
+      return is_private() ? AddSavedState(status, saved_, GetCharged()) : status;
     }
   }
 
@@ -358,7 +359,7 @@ class JobRun {
         // Another user of the ledger spent what this run had room for: the run ends with what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
             !budget_.LimitRefuses(trainer_->step(), end_))
-          return AddSavedState(report.status(), saved_, trainer_->num_charged());
+          return AddSavedState(report.status(), saved_, GetCharged());
         end_ = trainer_->step();
         result_.ended_early = EndedEarly(end_, options_.num_steps, report.status());
         break;
@@ -426,7 +427,7 @@ class JobRun {
     if (!job_.progress || job_.progress(progress)) return OkStatus();
     Save();
     return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
-                     DescribeSavedState(saved_, trainer_->num_charged()));
+                     DescribeSavedState(saved_, is_private() ? GetCharged() : Charged()));
   }
 
   // Updates the shown epsilon. It changes only with a charge, and computing it takes as long as some records do. At the

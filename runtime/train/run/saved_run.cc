@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -104,10 +105,16 @@ std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal) {
          ", because more was not allowed: " + refusal.message();
 }
 
-std::string DescribeSavedState(const SavedRun& saved, uint64_t steps_charged) {
-  std::string text = steps_charged == 0
-                         ? ""
-                         : CountedWere(steps_charged, "step") + " charged and what was charged stays charged, and ";
+Charged FindCharged(const privacy::Ledger& ledger, const std::string& run, uint64_t steps) {
+  if (steps > 0) return {.steps = steps, .any = true};
+  const auto entries = ledger.Entries();
+  const auto is_ours = [&](const privacy::LedgerEntry& e) { return e.run == run; };
+  return {.any = !entries.ok() || std::any_of(entries->begin(), entries->end(), is_ours)};
+}
+
+std::string DescribeSavedState(const SavedRun& saved, const Charged& charged) {
+  std::string text = charged.steps > 0 ? CountedWere(charged.steps, "step") + " charged and " : "";
+  if (charged.any) text += "what was charged stays charged, and ";
   if (saved.step()) {
     text += saved.path() + " resumes from step " + std::to_string(*saved.step());
     return saved.failure().empty() ? text : text + ", because a later one could not be saved: " + saved.failure();
@@ -122,9 +129,9 @@ std::string ScopeChargeMessage(std::string message) {
   return at == std::string::npos ? message : message.replace(at, kNothing.size(), "this was not charged");
 }
 
-Status AddSavedState(const Status& status, const SavedRun& saved, uint64_t steps_charged) {
-  const std::string message = steps_charged > 0 ? ScopeChargeMessage(status.message()) : status.message();
-  return {status.code(), message + "; before it, " + DescribeSavedState(saved, steps_charged)};
+Status AddSavedState(const Status& status, const SavedRun& saved, const Charged& charged) {
+  const std::string message = charged.any ? ScopeChargeMessage(status.message()) : status.message();
+  return {status.code(), message + "; before it, " + DescribeSavedState(saved, charged)};
 }
 
 }  // namespace wisp

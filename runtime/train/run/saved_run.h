@@ -72,15 +72,23 @@ class SavedRun {
 // Says where a run ends that was paid for only a part of its steps, and why.
 std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal);
 
-// Says for messages what an ended run leaves behind: "40 steps were charged to it and stay charged, and run.ckpt goes
-// on from step 37".
-std::string DescribeSavedState(const SavedRun& saved, uint64_t steps_charged);
+struct Charged {
+  uint64_t steps = 0;  // by this call
+  bool any = false;    // the ledger has a charge to the run: steps, or a release that came before them
+};
+
+// Asks the ledger for a release, which `steps` leave out. If the ledger cannot be read, there may be one.
+Charged FindCharged(const privacy::Ledger& ledger, const std::string& run, uint64_t steps);
+
+// Says for messages what an ended run leaves behind: "40 steps were charged and what was charged stays charged, and
+// run.ckpt resumes from step 37".
+std::string DescribeSavedState(const SavedRun& saved, const Charged& charged);
 
 // Makes "nothing was charged" in a message refer only to its own subject, because something was charged before.
 std::string ScopeChargeMessage(std::string message);
 
 // Adds DescribeSavedState to the reason why a step could not be taken; `status` speaks of the step alone.
-Status AddSavedState(const Status& status, const SavedRun& saved, uint64_t steps_charged);
+Status AddSavedState(const Status& status, const SavedRun& saved, const Charged& charged);
 
 }  // namespace wisp
 

@@ -94,6 +94,34 @@ TEST_F(SuccessionRelease, IsSavedBeforeTheFirstStep) {
   EXPECT_EQ(Releases().size(), 2u);
 }
 
+// Somebody lowers the limit between the check of the whole run and its first step.
+TEST_F(SuccessionRelease, AFirstStepThatIsRefused_SaysThatARelease_StaysCharged) {
+  const auto refused = [&](const char* run, const char* purpose) {
+    job_.spec.training.privacy.run = run;
+    privacy::Ledger ledger = test::OpenRingLedger(folder_ / run);
+    job_.spec.training.privacy.ledger = &ledger;
+    job_.cancelled = [&] {
+      EXPECT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(0.3, kDelta)).ok());
+      return false;
+    };
+    const std::string message = RunTrainingJob(job_).status().message();
+    ASSERT_EQ(ledger.Entries()->size(), 1u) << message;
+    EXPECT_EQ(ledger.Entries()->front().purpose, purpose);
+    EXPECT_EQ(message.find("nothing was charged"), std::string::npos) << message;
+    EXPECT_NE(message.find("this was not charged;"), std::string::npos) << message;
+    EXPECT_NE(message.find("; before it, what was charged stays charged, and"), std::string::npos) << message;
+  };
+  job_.successions.noise_multiplier = 100;
+  refused("successions", kSuccessionsPurpose);
+  job_.successions = {};
+  job_.spec.architecture.head.output_bias = OutputBias::kFixed;
+  job_.spec.goal.histogram_noise = 100;
+  start_.resize(FlatSize(ListParameters(job_.spec.architecture)));
+  job_.start_weights = start_;
+  std::filesystem::remove(checkpoint_);
+  refused("popularity", "item popularity");
+}
+
 TEST_F(SuccessionRelease, LostWithItsCheckpoint_IsNotPaidForAgain) {
   ASSERT_EQ(RunUntil(2, job_).code(), StatusCode::kCancelled);
   std::filesystem::remove(checkpoint_);
