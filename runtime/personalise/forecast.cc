@@ -20,6 +20,7 @@
 #include "runtime/privacy/json.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/job_successions.h"
 #include "runtime/train/run/records.h"
 #include "runtime/train/trainer.h"
 
@@ -255,10 +256,11 @@ class Measuring {
       return static_cast<double>(s_.steps_per_run) * (of_one + record * (s_.expected_batch - 1.0));
     };
     WISP_ASSIGN_OR_RETURN(const Taken accounting, TimeAccounting());
+    WISP_ASSIGN_OR_RETURN(const Taken release, TimeRelease(many));
     const Taken evaluated = MeasureEvaluation(std::max<uint32_t>(4, many / 8));
     const double evaluates = s_.num_evaluation_public();
-    return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu,
-                          .wall_of_run = of_run(one.wall, full.wall) + accounting.wall,
+    return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu + release.cpu,
+                          .wall_of_run = of_run(one.wall, full.wall) + accounting.wall + release.wall,
                           .cpu_of_evaluation = evaluates * evaluated.cpu,
                           .wall_of_evaluation = evaluates * evaluated.wall};
   }
@@ -317,6 +319,22 @@ class Measuring {
       WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(plan_path_));
       WISP_RETURN_IF_ERROR(ComputeLeft(ledger, s_).status());
     }
+    return watch.Take();
+  }
+
+  // The time of a release of successions; 0 if the plan has none. It hardly depends on the number of records: every
+  // pair of items has its noise.
+  Result<Taken> TimeRelease(uint32_t records) {
+    if (s_.succession_releases == 0) return Taken{};
+    const data::Sequences made = MadeUp(a_.num_items, records, Events());
+    const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);
+    auto noise = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kNoise);
+    const Stopwatch watch;
+    WISP_RETURN_IF_ERROR(
+        ReleaseSuccessions(set.records, a_, weights_, {.allow_seen = s_.allow_seen != 0},
+                           {.noise_multiplier = s_.succession_noise, .ledger = &ledger_, .run = "measuring a release"},
+                           noise)
+            .status());
     return watch.Take();
   }
 

@@ -87,8 +87,8 @@ inline constexpr uint32_t kTypicalEvents = 10;
 // For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents.
 Outlook MakeOutlook(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0);
 
-// Processor seconds of all threads together, and wall-clock seconds, for one run with its accounting and for one
-// evaluation. Reading the log comes on top.
+// Processor seconds of all threads together, and wall-clock seconds, for one run and for one evaluation. A run comes
+// with its accounting and, if the plan has any, with a release of successions. Reading the log comes on top.
 struct DeploymentTime {
   double cpu_of_run = 0, wall_of_run = 0, cpu_of_evaluation = 0, wall_of_evaluation = 0;
 };

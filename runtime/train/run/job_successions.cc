@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "runtime/layers/packed_weights.h"
-#include "runtime/train/successions.h"
 
 namespace wisp {
 namespace {
@@ -39,6 +38,18 @@ std::vector<Succession> UnpackSuccessions(std::span<const uint32_t> words) {
   return successions;
 }
 
+Result<std::vector<Succession>> ReleaseSuccessions(std::span<const Record> records, const Architecture& a,
+                                                   std::span<const float> weights, const ModelLists& lists,
+                                                   const SuccessionOptions& options, RandomStream& noise) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<SuccessionCount> counts,
+                        PrivateSuccessions(records, a.num_items, options, noise));
+  const kernels::Device host(kernels::BestOps());
+  const ParameterSource start(weights.data());
+  const auto graph = MakeModelView(a, host, {.use = GraphUse::kInference, .head = HeadPackingFor(*host.ops, a, start)});
+  const PackedWeights packed(*graph, start);
+  return ScoreSuccessions(*graph, packed.view(), lists, counts, options.noise_multiplier);
+}
+
 Result<std::optional<std::vector<Succession>>> ReleaseSuccessionsIfDue(const TrainingJob& job,
                                                                        std::span<const Record> records,
                                                                        const TrainingOptions& options,
@@ -58,13 +69,7 @@ Result<std::optional<std::vector<Succession>>> ReleaseSuccessionsIfDue(const Tra
   if (!p.reproducible_seed) {
     WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
   }
-  WISP_ASSIGN_OR_RETURN(const std::vector<SuccessionCount> counts,
-                        PrivateSuccessions(records, a.num_items, release, noise));
-  const kernels::Device host(kernels::BestOps());
-  const ParameterSource start(job.start_weights.data());
-  const auto graph = MakeModelView(a, host, {.use = GraphUse::kInference, .head = HeadPackingFor(*host.ops, a, start)});
-  const PackedWeights weights(*graph, start);
-  successions = ScoreSuccessions(*graph, weights.view(), s.lists, counts, s.noise_multiplier);
+  WISP_ASSIGN_OR_RETURN(successions, ReleaseSuccessions(records, a, job.start_weights, s.lists, release, noise));
   return successions;
 }
 

@@ -144,6 +144,27 @@ TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
             std::string::npos);
 }
 
+// The noise of 9,000,000 pairs takes some hundred times as long as one step on one record.
+TEST_F(Forecast, MeasuresAReleaseOfSuccessions) {
+  const Architecture many = UniformArchitecture{
+      .num_items = 3000, .max_length = 4, .width = 4, .num_heads = 1, .num_blocks = 1, .inner_width = 4};
+  std::vector<float> weights(FlatSize(ListParameters(many)));
+  auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(many, {}, random, weights);
+  Deployment deployment = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 1});
+  deployment.settings.steps_per_run = deployment.settings.expected_batch = 1;
+  deployment.settings.succession_noise = 1;
+  double cpu[2];
+  for (uint32_t releases : {0, 1}) {
+    deployment.settings.succession_releases = releases;
+    const auto time = MeasureDeployment(many, weights, deployment,
+                                        {.ledger_path = folder_ / "made-up", .num_threads = 1, .seconds = 0.05});
+    ASSERT_TRUE(time.ok()) << time.status().message();
+    cpu[releases] = time->cpu_of_run;
+  }
+  EXPECT_GT(cpu[1], 4 * cpu[0]);
+}
+
 TEST_F(Forecast, MeasuresWithoutALog) {
   const Deployment deployment = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 12});
   std::vector<float> weights(FlatSize(ListParameters(architecture_)));
