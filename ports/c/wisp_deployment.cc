@@ -69,8 +69,9 @@ Result<wisp::DeploymentRequest> MakeRequest(const wisp_plan_options& o) {
   return r;
 }
 
-wisp_plan Filled(const wisp::DeploymentSettings& s, const wisp::Outlook& outlook, size_t bytes,
+wisp_plan Filled(const wisp::Architecture& a, const wisp::DeploymentSettings& s, uint32_t typical_events, size_t bytes,
                  const wisp::DeploymentTime& time) {
+  const wisp::Outlook outlook = wisp::MakeOutlook(a, s, typical_events);
   wisp_plan plan{};
   plan.size = sizeof(wisp_plan);
   plan.runs = s.runs;
@@ -84,6 +85,8 @@ wisp_plan Filled(const wisp::DeploymentSettings& s, const wisp::Outlook& outlook
   plan.evaluation_noise = s.evaluation_noise;
   plan.noise_to_signal = outlook.noise_to_signal;
   plan.noise_of_an_item = outlook.noise_of_an_item;
+  plan.succession_releases = s.succession_releases, plan.succession_share = s.succession_share;
+  plan.succession_noise = s.succession_noise, plan.succession_signal = outlook.succession_signal;
   plan.found_gain = outlook.found.value_or(std::nan(""));
   plan.bytes = bytes;
   plan.cpu_seconds_of_run = time.cpu_of_run;
@@ -139,8 +142,7 @@ Status PlanDeployment(const wisp_plan_options* given, wisp_plan* out) {
                   {.ledger_path = o.ledger_path, .typical_events = o.typical_events, .num_threads = o.num_threads}));
   }
   if (out == nullptr) return OkStatus();
-  const wisp::Outlook outlook = wisp::MakeOutlook(base.architecture(), deployment.settings, o.typical_events);
-  wisp_plan filled = Filled(deployment.settings, outlook, bytes, time);
+  wisp_plan filled = Filled(base.architecture(), deployment.settings, o.typical_events, bytes, time);
   filled.was_there = made.made_before ? 1 : 0;
   return wisp::ports::FillResult(filled, out, "wisp_plan");
 }
@@ -168,8 +170,8 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
   if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, deployment, "changed plan"));
   if (noise_factor != nullptr) *noise_factor = deployment.settings.training_noise / settings.training_noise;
   if (out == nullptr) return OkStatus();
-  const wisp::Outlook outlook = wisp::MakeOutlook(base.architecture(), deployment.settings, o.typical_events);
-  return wisp::ports::FillResult(Filled(deployment.settings, outlook, bytes, {}), out, "wisp_plan");
+  const wisp_plan filled = Filled(base.architecture(), deployment.settings, o.typical_events, bytes, {});
+  return wisp::ports::FillResult(filled, out, "wisp_plan");
 }
 
 Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp_budget* out) {
@@ -192,15 +194,14 @@ Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp
     budget.has_plan = 1;
     budget.runs_left = left.runs;
     budget.steps_left = left.steps;
-    budget.evaluations_left = left.evaluations;
+    budget.evaluations_left = left.evaluations, budget.succession_releases_left = left.succession_releases;
   }
   return wisp::ports::FillResult(budget, out, "wisp_budget");
 }
 
 std::string RunName() {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return "run " + std::to_string(now.count());
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return "run " + std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
 wisp_run_result Filled(const wisp::PlannedRunResult& planned_run) {

@@ -86,7 +86,7 @@ typedef struct wisp_plan { /* the plan that follows from the options */
   uint32_t runs, evaluations;                                      /* runs; runs that evaluate */
   uint64_t steps_per_run;                                          /* steps of a run, on average */
   uint32_t expected_batch, records_that_train, evaluation_records; /* of the public number of records */
-  wisp_outlook outlook; /* follows from `noise_to_signal` and `noise_of_an_item` */
+  wisp_outlook outlook; /* follows from `noise_to_signal`, `noise_of_an_item` and `succession_signal` */
   /* noise multipliers; evaluation_noise is 0 without evaluation or with a local one */
   double training_noise, evaluation_noise;
   double noise_to_signal; /* docs/personalise.md explains it */
@@ -99,6 +99,10 @@ typedef struct wisp_plan { /* the plan that follows from the options */
   int32_t was_there; /* 1: the ledger already had the plan, and nothing was written */
   int32_t not_read;
   double noise_of_an_item; /* the noise of one item's row relative to what its events say; docs/personalise.md */
+  /* releases of the counts of which item follows which; 0: none. Alone they would cost this share of epsilon */
+  uint64_t succession_releases;
+  double succession_share, succession_noise; /* noise multiplier of a release */
+  double succession_signal;                  /* an item's counts in a release, beside its noise */
 } wisp_plan;
 
 /* Finds the noise and writes the plan into the ledger. Reads no event. `plan` may be NULL. Call it at each start: if
@@ -130,6 +134,7 @@ typedef struct wisp_budget {
   /* left of the plan as written; once other runs or samples were charged beside it, fewer may fit the limit.
    * Evaluations are counted only for WISP_EVALUATION_PRIVATE */
   uint64_t runs_left, steps_left, evaluations_left;
+  uint64_t succession_releases_left; /* with has_plan */
 } wisp_budget;
 
 /* `delta` is used if the ledger has no limit. `anchor` may be NULL. */

@@ -71,6 +71,10 @@ Dict GetPlan(const wisp_plan& plan) {
   out["seconds_of_evaluation"] = plan.seconds_of_evaluation;
   out["was_there"] = plan.was_there != 0;
   out["noise_of_an_item"] = plan.noise_of_an_item;
+  out["succession_releases"] = plan.succession_releases;
+  out["succession_share"] = plan.succession_share;
+  out["succession_noise"] = plan.succession_noise;
+  out["succession_signal"] = plan.succession_signal;
   return out;
 }
 
@@ -114,6 +118,7 @@ Dict Budget(Dict dict) {
   out["runs_left"] = budget.runs_left;
   out["steps_left"] = budget.steps_left;
   out["evaluations_left"] = budget.evaluations_left;
+  out["succession_releases_left"] = budget.succession_releases_left;
   return out;
 }
 

@@ -164,6 +164,10 @@ class Plan:
     seconds_of_evaluation: float
     was_there: bool  #: the ledger already had the plan, and nothing was written
     noise_of_an_item: float
+    succession_releases: int  #: of the counts of which item follows which; 0: none
+    succession_share: float  #: of epsilon, which these releases would cost alone
+    succession_noise: float  #: multiplier of a release
+    succession_signal: float  #: an item's counts in a release, beside its noise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,6 +181,7 @@ class Budget:
     runs_left: int
     steps_left: int
     evaluations_left: int
+    succession_releases_left: int  #: with has_plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,13 +198,13 @@ class RunReport:
     verdict: Literal["undecided", "better", "worse"]  #: after the newest evaluation
     on_device: bool
     steps: int  #: steps of this run; 0: the plan has none left
+    #: steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan
+    #: that costs noise, although what was learned stays
     steps_of_model: int
     runs_left: int
     steps_left: int
     evaluations_left: int
     sentences: list[tuple[Literal["info", "warning"], str]]  #: for the app's own log
-    #: steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan
-    #: that costs noise, although what was learned stays
     num_events: int
     unknown_events: int
     unknown_items: int

@@ -133,6 +133,24 @@ TEST_F(CDeploymentTest, PlansRunsAndSaysWhatIsLeft) {
   EXPECT_EQ(MustRunPlanned().steps, 0u);
 }
 
+TEST_F(CDeploymentTest, SaysHowOftenAPlanReleasesSuccessions) {
+  plan_.dry_run = 1;
+  wisp_plan plan = MustPlan();
+  EXPECT_EQ(plan.succession_releases, 0u);
+  EXPECT_EQ(plan.succession_noise, 0);
+  plan_.dry_run = 0;
+  plan_.num_records_public = 2000;
+  plan = MustPlan();
+  EXPECT_EQ(plan.succession_releases, 1u);
+  EXPECT_GT(plan.succession_share, 0);
+  EXPECT_LT(plan.succession_share, 1);
+  EXPECT_GT(plan.succession_noise, 0);
+  EXPECT_GT(plan.succession_signal, 0);
+  EXPECT_EQ(Budget().succession_releases_left, 1u);
+  MustRunPlanned();
+  EXPECT_EQ(Budget().succession_releases_left, 0u);
+}
+
 TEST_F(CDeploymentTest, ChangesAPlanAndSaysWhatThatCosts) {
   MustPlan();
   wisp_plan_options change = WISP_INIT(wisp_plan_options);

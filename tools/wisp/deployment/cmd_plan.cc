@@ -122,6 +122,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"evaluation_records", s.num_evaluation_public()},
             {"training_noise", s.training_noise},
             {"succession_releases", s.succession_releases},
+            {"succession_share", s.succession_share},
             {"succession_noise", s.succession_noise},
             {"epsilon_of_one_run", p.epsilon_of_run},
             {"evaluations", s.evaluations},

@@ -31,6 +31,11 @@ public struct Deployment: Sendable {
     public let stepsPerRun: UInt64
     /// At this noise the base is the better model.
     public let isHopeless: Bool
+    /// Releases of the counts of which item follows which; 0: none. Alone they would cost this share of epsilon.
+    public let successionReleases: UInt64
+    public let successionShare: Double
+    /// The noise multiplier of a release.
+    public let successionNoise: Double
     /// Bytes that a run holds while it steps, beside the log.
     public let bytes: UInt64
     /// The ledger already had the plan, and nothing was written.
@@ -68,7 +73,8 @@ public struct Deployment: Sendable {
     }
     return Plan(
       runs: plan.runs, stepsPerRun: plan.steps_per_run, isHopeless: plan.outlook == WISP_OUTLOOK_HOPELESS,
-      bytes: plan.bytes, wasThere: plan.was_there != 0)
+      successionReleases: plan.succession_releases, successionShare: plan.succession_share,
+      successionNoise: plan.succession_noise, bytes: plan.bytes, wasThere: plan.was_there != 0)
   }
 
   public struct PlannedRun: Sendable {

@@ -84,7 +84,14 @@ class Plan internal constructor(
     val secondsOfRun: Double,
     val secondsOfEvaluation: Double,
     /** The ledger already had the plan, and nothing was written. */
-    val wasThere: Boolean
+    val wasThere: Boolean,
+    /** Releases of the counts of which item follows which; 0: none. Alone they would cost this share of epsilon. */
+    val successionReleases: Long,
+    val successionShare: Double,
+    /** The noise multiplier of a release. */
+    val successionNoise: Double,
+    /** An item's counts in a release, beside its noise. */
+    val successionSignal: Double
 ) {
     val outlook: Outlook = Outlook.values()[outlook]
 }
@@ -127,6 +134,10 @@ class PlannedRunResult internal constructor(
     verdict: Int,
     /** Steps of this run; 0: the plan has none left. */
     val steps: Long,
+    /**
+     * Steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan
+     * that costs noise, although what was learned stays.
+     */
     val stepsOfModel: Long,
     val runsLeft: Long,
     val stepsLeft: Long,
@@ -134,10 +145,6 @@ class PlannedRunResult internal constructor(
     /** This and the following fields are counted on the log. Local only: not private, do not send them anywhere. */
     val numEvents: Long,
     val unknownEvents: Long,
-    /**
-     * Steps of the candidate over all runs; from 0 again after a lost checkpoint, a rebase, or a change of the plan
-     * that costs noise, although what was learned stays.
-     */
     val unknownItems: Long,
     val badRows: Long,
     val numRecords: Long
@@ -156,7 +163,8 @@ data class Budget(
     val hasPlan: Boolean,
     val runsLeft: Long,
     val stepsLeft: Long,
-    val evaluationsLeft: Long
+    val evaluationsLeft: Long,
+    val successionReleasesLeft: Long
 )
 
 /** The quality of a model on a log. Local only: not private, do not send it anywhere. */
