@@ -275,6 +275,20 @@ def test_each_number_of_evaluations_is_shown_once():
         assert rows and all(len(line) == len(head) for line in rows), r.out
 
 
+def test_a_report_counts_what_a_release_of_successions_costs():
+    given = "--data log.db --model base.wisp --ledger counts.ledger"
+    r = run(f"wisp plan {given} --epsilon 4 --unit user --num-records-public 600 --for '4 days' --steps 2"
+            " --evaluation none --json")
+    assert r["succession_releases"] == 1 and 0 < r["succession_share"] < 1
+    run(f"wisp personalise {given} --out counts.wisp")
+    run("wisp report --ledger counts.ledger --html counts.html")
+    assert says('<th>training steps</th><td class="n">8</td><td class="n">2</td>', read("counts.html"))
+    lines = dict(re.findall(r'<polyline class="(\w+)" points="([^"]*) "', read("counts.html")))
+    height = {name: [float(point.split(",")[1]) for point in points.split()] for name, points in lines.items()}
+    assert abs(height["planned"][-1] - height["limit"][0]) < 1, "all steps and the release cost what the plan promises"
+    assert height["done"][1] < (height["done"][0] + height["limit"][0]) / 2, "the release comes before the steps"
+
+
 def test_names_come_from_anywhere():
     r = run(f"{plan} --for '2 days' --steps 1 --evaluation none --ledger odd\u202e.ledger")
     assert says("^plan      odd?\\.ledger: ", r.out), "a ledger's name reaches the terminal"

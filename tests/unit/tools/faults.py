@@ -13,6 +13,12 @@ FAULTS = [
     *table("tools/wisp/recipe/known_words.h", [
         ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.py"),
     ]),
+    *table("tools/wisp/deployment/report_data.cc", [
+        ("releases-cost-nothing-in-a-report", "ReadSteps", "other < plan.mechanisms.size()", "false",
+         "cli_deployment.py"),
+        ("a-release-is-a-step-in-a-report", "ReadSteps", "|| e.purpose == kSuccessionsPurpose", "",
+         "cli_deployment.py"),
+    ]),
     *table("tools/wisp/convert_tensors.cc", [
         ("withheld-items-lost-by-convert", "ImportTensors", "WISP_RETURN_IF_ERROR(ReadWithheld(a, file, contents));",
          "", "convert.py"),
