@@ -7,6 +7,7 @@
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_PLD_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/privacy/accounting/mechanism.h"
@@ -65,13 +66,19 @@ constexpr double kTailCut = 1e-30;
 // Time is the number of points times the number of nonzero points of `sparse`.
 DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse);
 
-// The composition of all terms, on the same step. The bounds on the mass outside the computed range and on rounding are
-// added to `infinity`.
-DiscretePld Compose(const std::vector<PldPower>& terms);
+// The t > 0 of the Chernoff bounds on the sum of the losses, E exp(-t loss) below and E exp(t loss) above. Each t gives
+// a bound; those of the smallest are found by a search, which takes coarse terms.
+struct Tilts {
+  double low = 0, high = 0;
+};
+Tilts BestTilts(const std::vector<PldPower>& terms);
 
-// The range that contains the composition's mass, except for at most exp(-log_tail) at either end (Chernoff). Takes
-// coarse terms.
-LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail);
+// The range that contains the composition's mass, except for e^-40 = 4e-18 at either end.
+LossRange ComposedRange(const std::vector<PldPower>& terms, const Tilts& tilts);
+
+// The composition of all terms, on the same step. The bounds on the mass outside the computed range and on rounding are
+// added to `infinity`. `tilts`: those of the same terms on a coarse grid; without them it searches on this one.
+DiscretePld Compose(const std::vector<PldPower>& terms, const std::optional<Tilts>& tilts = {});
 
 // ComputeDelta: delta at epsilon. ComputeEpsilon: the smallest epsilon >= 0 for a delta (infinity if no epsilon does).
 double ComputeDelta(const DiscretePld& pld, double epsilon);

@@ -36,21 +36,22 @@ double LossAt(const DiscretePld& pld, size_t i) {
   return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
 }
 
-// log of sum mass * exp(t * loss); the sum of the terms' logs, each times its count, is the composition's cumulant.
+// log of sum mass * exp(t * loss); the sum of the terms' logs, each times its count, is the composition's cumulant. It
+// starts at the largest exp(t * loss), and ends where no mass that is left can change the sum.
 double Cumulant(const DiscretePld& pld, double t) {
+  constexpr double kNothing = 0x1p-60;
   double top = -1e300;
   for (size_t end : {size_t{0}, pld.mass.size() - 1}) top = std::max(top, t * LossAt(pld, end));
   double sum = 0;
   const double factor = std::exp(t * pld.step);
+  double weight = 1;  // exp(t loss - top)
   if (t >= 0) {
-    double weight = 1;  // exp(t loss - top), from the top down: underflow is harmless
-    for (size_t i = pld.mass.size(); i-- > 0 && weight > 0;) {
+    for (size_t i = pld.mass.size(); i-- > 0 && weight > kNothing * sum;) {
       sum += pld.mass[i] * weight;
       weight /= factor;
     }
   } else {
-    double weight = 1;
-    for (size_t i = 0; i < pld.mass.size() && weight > 0; ++i) {
+    for (size_t i = 0; i < pld.mass.size() && weight > kNothing * sum; ++i) {
       sum += pld.mass[i] * weight;
       weight *= factor;
     }
@@ -64,13 +65,14 @@ double Cumulant(const std::vector<PldPower>& terms, double t) {
   return sum;
 }
 
-// The smallest bound over t: losses above it have mass at most exp(-log_tail). sign -1 gives the mirror image.
-double ChernoffEnd(const std::vector<PldPower>& terms, double log_tail, double sign) {
-  const auto bound = [&](double log_t) {
-    const double t = std::exp(log_t);
-    return (Cumulant(terms, sign * t) + log_tail) / t;
-  };
-  // The bound is unimodal in t: golden section search over the logarithm.
+// Losses above this bound have mass at most exp(-log_tail), whatever t is. sign -1 gives the mirror image.
+double ChernoffBound(const std::vector<PldPower>& terms, double log_tail, double sign, double t) {
+  return (Cumulant(terms, sign * t) + log_tail) / t;
+}
+
+// The t of the smallest bound. The bound is unimodal in t: golden section search over the logarithm.
+double BestTilt(const std::vector<PldPower>& terms, double log_tail, double sign) {
+  const auto bound = [&](double log_t) { return ChernoffBound(terms, log_tail, sign, std::exp(log_t)); };
   double a = std::log(1e-4), b = std::log(1e5);
   const double golden = (std::sqrt(5.0) - 1) / 2;
   double c = b - golden * (b - a), d = a + golden * (b - a), fc = bound(c), fd = bound(d);
@@ -83,7 +85,7 @@ double ChernoffEnd(const std::vector<PldPower>& terms, double log_tail, double s
       d = a + golden * (b - a), fd = bound(d);
     }
   }
-  return sign * std::min(fc, fd);
+  return std::exp(fc < fd ? c : d);
 }
 
 size_t NextSize(double points) {
@@ -102,9 +104,10 @@ double SumSquares(const std::vector<double>& v) {
 std::vector<double> OnCircle(const DiscretePld& pld, size_t n) {
   std::vector<double> circle(n, 0.0);
   const auto size = static_cast<int64_t>(n);
-  for (size_t i = 0; i < pld.mass.size(); ++i) {
-    const int64_t index = ((pld.first + static_cast<int64_t>(i)) % size + size) % size;
-    circle[static_cast<size_t>(index)] += pld.mass[i];
+  auto index = static_cast<size_t>((pld.first % size + size) % size);
+  for (const double mass : pld.mass) {
+    circle[index] += mass;
+    if (++index == n) index = 0;
   }
   return circle;
 }
@@ -145,7 +148,13 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
     std::vector<Complex> spectrum;
     fft.fwd(spectrum, circle);
     circle = {};
+    // The power of anything smaller is 0 in doubles. That is nearly all of a long run: what is composed often is smooth.
+    const double smallest = term.count == 1 ? 0 : std::exp(-750 / count);
     for (size_t k = 0; k < spectrum.size(); ++k) {
+      if (std::norm(spectrum[k]) < smallest * smallest || (!all.product.empty() && all.product[k] == 0.0)) {
+        spectrum[k] = 0;
+        continue;
+      }
       relative[k] += count * error / std::max(1e-300, std::abs(spectrum[k])) + 4 * count * u;
       if (small) {
         spectrum[k] = SmallPower(spectrum[k], term.count);
@@ -184,9 +193,9 @@ DiscretePld AtItsLargest(const std::vector<PldPower>& terms, double largest) {
   return composed;
 }
 
-DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
+DiscretePld ComposeByTransform(const std::vector<PldPower>& terms, const Tilts& tilts) {
   const double step = terms.front().pld.step;
-  const LossRange range = ComposedRange(terms, kLogTail);
+  const LossRange range = ComposedRange(terms, tilts);
   // The accountant asks for 2^19 points, and gets more if a step's losses are smaller than the grid step and there are
   // many steps. No test of this library has more than 2^19; a crafted ledger asked for 2^24, which takes 0.7 GB and 12
   // s.
@@ -220,22 +229,27 @@ bool IsSparse(const PldPower& term) {
 
 }  // namespace
 
-LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail) {
+Tilts BestTilts(const std::vector<PldPower>& terms) {
+  return {BestTilt(terms, kLogTail, -1), BestTilt(terms, kLogTail, 1)};
+}
+
+LossRange ComposedRange(const std::vector<PldPower>& terms, const Tilts& tilts) {
   double lowest = 0, highest = 0;
   for (const PldPower& term : terms) {
     lowest += static_cast<double>(term.count) * LossAt(term.pld, 0);
     highest += static_cast<double>(term.count) * LossAt(term.pld, term.pld.mass.size() - 1);
   }
-  return {std::max(lowest, ChernoffEnd(terms, log_tail, -1)), std::min(highest, ChernoffEnd(terms, log_tail, 1))};
+  return {std::max(lowest, -ChernoffBound(terms, kLogTail, -1, tilts.low)),
+          std::min(highest, ChernoffBound(terms, kLogTail, 1, tilts.high))};
 }
 
-DiscretePld Compose(const std::vector<PldPower>& terms) {
+DiscretePld Compose(const std::vector<PldPower>& terms, const std::optional<Tilts>& tilts) {
   std::vector<PldPower> sparse, rest;
   for (const PldPower& term : terms) (IsSparse(term) ? sparse : rest).push_back(term);
-  if (sparse.empty()) return ComposeByTransform(rest);
+  if (sparse.empty()) return ComposeByTransform(rest, tilts ? *tilts : BestTilts(rest));
   DiscretePld all{.step = terms.front().pld.step, .mass = {1.0}};
   if (!rest.empty()) {
-    all = ComposeByTransform(rest);
+    all = ComposeByTransform(rest, BestTilts(rest));
     TrimTails(all, all.infinity);  // the rounding error, which fills the whole circle
   }
   for (const PldPower& term : sparse) all = ConvolveDirectly(all, term.pld);
