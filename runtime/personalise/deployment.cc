@@ -121,7 +121,7 @@ namespace {
 
 Result<double> EvaluationNoise(const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const EpsilonDelta goal, EpsilonDelta::Create(s.epsilon, s.delta));
-  return Budget::CalibrateReleases(goal, s.evaluations, [&](double noise_multiplier) {
+  return Budget::CalibrateReleases(goal, [&](double noise_multiplier) {
     return EvaluationCharge({.noise_multiplier = noise_multiplier}, s.evaluations);
   });
 }

@@ -16,7 +16,7 @@ Result<std::vector<privacy::ChargeRequest>> PlanSuccessions(const Architecture& 
   };
   WISP_ASSIGN_OR_RETURN(const privacy::EpsilonDelta alone,
                         privacy::EpsilonDelta::Create(s.succession_share * s.epsilon, delta));
-  WISP_ASSIGN_OR_RETURN(s.succession_noise, Budget::CalibrateReleases(alone, s.succession_releases, charge));
+  WISP_ASSIGN_OR_RETURN(s.succession_noise, Budget::CalibrateReleases(alone, charge));
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, charge(s.succession_noise));
   charges.push_back(all);
   return charges;

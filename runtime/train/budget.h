@@ -65,10 +65,9 @@ class Budget {
   static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, TrainingOptions& options,
                           std::span<const privacy::ChargeRequest> beside = {});
 
-  // The smallest noise multiplier with which `count` sums that read all of their records cost at most the goal, with
-  // their slack: the loss_slack of the charge that `charge` makes from a noise multiplier.
+  // The smallest noise multiplier with which what `charge` makes of it costs at most the goal, with its loss_slack.
   static Result<double> CalibrateReleases(
-      const privacy::EpsilonDelta& goal, uint64_t count,
+      const privacy::EpsilonDelta& goal,
       const std::function<Result<privacy::ChargeRequest>(double noise_multiplier)>& charge);
 
   // Checks everything that a call will charge for the steps from `done` to `last` against the ledger's limit, before

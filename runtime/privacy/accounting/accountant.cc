@@ -176,8 +176,8 @@ double WorstDirection(std::span<const Mechanism> mechanisms, double known, const
   const GridPoints fitting = PointsFor(merged, points);
   const double remove = figure(ComposeDirection(merged, Direction::kRemove, fitting));
   if (all(&MechanismKind::is_symmetric)) return std::min(known, remove);
-  // Adding a record mostly costs less, by more than a coarse grid adds: its figure is a bound too, at a sixteenth of the
-  // time.
+  // Adding a record mostly costs less, by more than a coarse grid adds. The coarse figure is a bound too, and is there
+  // sooner.
   const auto add = [&](const GridPoints& grid) { return figure(ComposeDirection(merged, Direction::kAdd, grid)); };
   if (points.most > kQuickGrid.most && add(PointsFor(merged, kQuickGrid)) <= remove) return std::min(known, remove);
   return std::min(known, std::max(remove, add(fitting)));
@@ -197,27 +197,51 @@ struct AnsweredQuestion {
   double delta;
   Fineness fineness;
   StatedEpsilon stated;
+  std::vector<EpsilonNear> near;  // by WorstDirection's distributions, if no other accountant bounds it
 };
 
 // Caches the newest figures that this thread asked for. A ledger asks for those of its plan each time it is opened, and
-// a run opens it several times. Computing one figure takes a quarter of a second.
+// a run opens it several times. Computing one figure takes up to a tenth of a second. Calibration asks at a delta that
+// is a little lower than a ledger's, and may name two mechanisms in the other order, which changes the rounding alone.
 class AnsweredQuestions {
  public:
-  const StatedEpsilon* Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
+  std::optional<StatedEpsilon> Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
     const auto found = std::find_if(answered_.begin(), answered_.end(), [&](const AnsweredQuestion& a) {
-      return a.delta == delta && a.fineness == fineness &&
-             std::equal(a.mechanisms.begin(), a.mechanisms.end(), mechanisms.begin(), mechanisms.end());
+      return a.delta == delta && a.fineness == fineness && AreSame(a.mechanisms, mechanisms);
     });
-    return found == answered_.end() ? nullptr : &found->stated;
+    return found == answered_.end() ? FindNear(mechanisms, delta, fineness) : found->stated;
   }
-  void Keep(std::span<const Mechanism> mechanisms, double delta, Fineness fineness, const StatedEpsilon& stated) {
+  void Keep(std::span<const Mechanism> mechanisms, AnsweredQuestion answer) {
     if (mechanisms.size() > kMostMechanisms) return;
     if (answered_.size() == kMost) answered_.erase(answered_.begin());
-    answered_.push_back({{mechanisms.begin(), mechanisms.end()}, delta, fineness, stated});
+    answer.mechanisms.assign(mechanisms.begin(), mechanisms.end());
+    answered_.push_back(std::move(answer));
   }
 
  private:
   static constexpr size_t kMost = 64, kMostMechanisms = 8;
+
+  static bool AreSame(std::span<const Mechanism> a, std::span<const Mechanism> b) {
+    const bool are_turned = a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
+    return are_turned || std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+  std::optional<StatedEpsilon> FindNear(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
+    for (const AnsweredQuestion& a : answered_) {
+      if (a.near.empty() || a.fineness != fineness || !AreSame(a.mechanisms, mechanisms)) continue;
+      if (const auto epsilon = AskNear(a.near, delta)) return StatedEpsilon{*epsilon, Accountant::kPld};
+    }
+    return std::nullopt;
+  }
+  // WorstDirection again.
+  static std::optional<double> AskNear(const std::vector<EpsilonNear>& near, double delta) {
+    const auto remove = near[0].Epsilon(delta);
+    if (!remove || near.size() == 1) return remove;
+    const auto quick = near[1].Epsilon(delta);
+    if (quick && *quick <= *remove) return remove;
+    const auto add = quick && near.size() == 3 ? near[2].Epsilon(delta) : std::nullopt;
+    return add ? std::optional(std::max(*remove, *add)) : std::nullopt;
+  }
+
   std::vector<AnsweredQuestion> answered_;
 };
 
@@ -245,7 +269,7 @@ std::string_view ToText(Accountant accountant) {
 
 Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta, Fineness fineness) {
   static thread_local AnsweredQuestions answered;
-  if (const StatedEpsilon* known = answered.Find(mechanisms, delta.value(), fineness)) return *known;
+  if (const auto known = answered.Find(mechanisms, delta.value(), fineness)) return *known;
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
   // An infinite figure is attributed to PLD, which found no finite one.
   StatedEpsilon stated{pure, std::isinf(pure) ? Accountant::kPld : Accountant::kPure};
@@ -253,10 +277,16 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
     if (rdp < stated.epsilon) stated = {rdp, Accountant::kRdp};
   }
-  const double pld = WorstDirection(mechanisms, stated.epsilon, fineness == Fineness::kFull ? kFullGrid : kQuickGrid,
-                                    [&](const DiscretePld& p) { return ComputeEpsilon(p, delta.value()); });
+  const bool is_full = fineness == Fineness::kFull, is_alone = is_full && std::isinf(stated.epsilon);
+  AnsweredQuestion answer{.delta = delta.value(), .fineness = fineness};
+  const double pld =
+      WorstDirection(mechanisms, stated.epsilon, is_full ? kFullGrid : kQuickGrid, [&](const DiscretePld& p) {
+        if (is_alone) answer.near.emplace_back(p, delta.value());
+        return ComputeEpsilon(p, delta.value());
+      });
   if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
-  answered.Keep(mechanisms, delta.value(), fineness, stated);
+  answer.stated = stated;
+  answered.Keep(mechanisms, std::move(answer));
   return stated;
 }
 

@@ -29,8 +29,8 @@ struct StatedEpsilon {
   double epsilon = 0;
   Accountant accountant = Accountant::kPld;
 };
-// The fineness of PLD's grid. kQuick is an upper bound too, a few thousandths higher, in a sixteenth of the time, for
-// display during a run. A figure that is kept is kFull.
+// The fineness of PLD's grid. kQuick is an upper bound too, a few thousandths higher at most, from a sixteenth of the
+// points, for searches and for display during a run. A figure that is kept is kFull.
 enum class Fineness { kFull, kQuick };
 // The smallest bound that the accountants prove. It is PldEpsilon's figure, with the name of the accountant that
 // reached it first in the order pure, RDP (only with samples), PLD.
@@ -38,7 +38,7 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
                                    Fineness fineness = Fineness::kFull);
 
 // The smallest epsilon that connect-the-dots proves: the maximum over both directions, and never above PureEpsilon.
-// Infinity if none is found. Takes ~0.2 s.
+// Infinity if none is found. Takes 20 to 100 ms.
 Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 // The smallest delta that it proves for an epsilon >= 0.
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon);

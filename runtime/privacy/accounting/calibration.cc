@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "runtime/core/text.h"
@@ -13,23 +14,35 @@ namespace {
 
 constexpr double kLargest = 1e5, kSmallest = 1e-2;
 constexpr double kRelativeWidth = 1e-4;
+// A guess aims so far beyond the target that it keeps the promise; it is accepted where this part of the width, by the
+// slope, would break it.
+constexpr double kMargin = 0.2e-4, kMostOfWidth = 0.8;
 
 class Search {
  public:
   explicit Search(const CalibrationRequest& request) : request_(request) {}
 
-  Result<double> Epsilon(double noise_multiplier) {
-    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> made, Make(noise_multiplier));
-    spent_.assign(request_.composed_with.begin(), request_.composed_with.end());
-    spent_.insert(spent_.end(), made.begin(), made.end());
-    ++accountings_;
-    WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request_.target.delta()));
-    return PldEpsilon(spent_, delta);
+  Result<double> Epsilon(double noise_multiplier, Delta delta, Fineness fineness = Fineness::kFull) {
+    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> spent, Spent(noise_multiplier));
+    accountings_ += fineness == Fineness::kFull ? 1 : 0;
+    WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, StateEpsilon(spent, delta, fineness));
+    return stated.epsilon;
+  }
+  // A limit theorem's figure: in microseconds, and no bound.
+  Result<double> Limit(double noise_multiplier, Delta delta) const {
+    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> spent, Spent(noise_multiplier));
+    return GdpCltEpsilon(spent, delta);
   }
   bool Allows(double noise_multiplier) const { return Make(noise_multiplier).ok(); }
   int accountings() const { return accountings_; }
 
  private:
+  Result<std::vector<Mechanism>> Spent(double noise_multiplier) const {
+    WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> made, Make(noise_multiplier));
+    std::vector<Mechanism> spent(request_.composed_with.begin(), request_.composed_with.end());
+    spent.insert(spent.end(), made.begin(), made.end());
+    return spent;
+  }
   Result<std::vector<Mechanism>> Make(double noise_multiplier) const {
     if (request_.mechanisms) return request_.mechanisms(noise_multiplier);
     WISP_ASSIGN_OR_RETURN(const Mechanism m,
@@ -40,7 +53,6 @@ class Search {
   }
 
   const CalibrationRequest& request_;
-  std::vector<Mechanism> spent_;
   int accountings_ = 0;
 };
 
@@ -48,6 +60,38 @@ class Search {
 struct End {
   double noise, epsilon;
 };
+
+// The logarithm of epsilon against that of the noise is almost a line.
+struct Trend {
+  double noise = 1;  // where it meets the target
+  double slope = 0;  // 0: not known
+};
+constexpr double kUsualSlope = -1.3;
+
+// Follows a figure that is near the true one to the target. If it does not get there, the trend stays as it was.
+template <class F>
+Trend Approach(Trend trend, double target, const F& figure) {
+  constexpr int kTries = 10;
+  constexpr double kNear = 2e-3, kNearer = 1e-4;
+  Trend at = trend;
+  double last_x = 0, last_y = 0;
+  bool has_last = false;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const Result<double> epsilon = figure(at.noise);
+    if (!epsilon.ok()) return trend;
+    if (!(*epsilon > 0 && std::isfinite(*epsilon))) {
+      at.noise *= *epsilon > 0 ? 2 : 0.5;
+      continue;
+    }
+    const double x = std::log(at.noise), y = std::log(*epsilon / target);
+    if (has_last && y != last_y) at.slope = std::clamp((y - last_y) / (x - last_x), -8.0, -1e-3);
+    const double step = std::clamp(-y / (at.slope == 0 ? kUsualSlope : at.slope), -2.0, 2.0);
+    at.noise *= std::exp(step);
+    if (std::abs(y) < (has_last ? kNear : kNearer)) return at;
+    last_x = x, last_y = y, has_last = true;
+  }
+  return trend;
+}
 
 // The next noise to try between two ends with low.epsilon > target >= high.epsilon. The logarithm of epsilon falls
 // almost linearly with that of the noise. So it aims where the line through the ends meets the target, and a little
@@ -67,6 +111,41 @@ Status Unreachable(const CalibrationRequest& r, const End& most) {
                         " cannot be met: even with noise multiplier ",
                         most.noise > kLargest ? "1e5" : DoubleText(most.noise), " ", Counted(r.steps, "step"),
                         " and all that is composed with it cost ", EpsilonText(most.epsilon));
+}
+
+// Where the cheap figures meet the target.
+Trend Guess(Search& search, double target, Delta delta) {
+  const Trend limit = Approach({}, target, [&](double noise) { return search.Limit(noise, delta); });
+  Trend quick = Approach(limit, target, [&](double noise) { return search.Epsilon(noise, delta, Fineness::kQuick); });
+  quick.noise *= 1 + kMargin;
+  const bool is_known = quick.slope != 0 && quick.noise > kSmallest && quick.noise < kLargest;
+  return is_known && search.Allows(quick.noise) ? quick : Trend();
+}
+
+// Looks for two ends around the target with the full figure, from a guess on. `high` always keeps the promise. A single
+// question is enough if it keeps the promise so closely that by the slope less noise would not.
+Result<Calibration> Find(Search& search, const CalibrationRequest& request, Delta delta) {
+  const double target = request.target.epsilon();
+  const Trend guess = Guess(search, target, delta);
+  std::optional<End> low, high;
+  End end{.noise = guess.noise};
+  for (int tries = 0;; ++tries) {
+    WISP_ASSIGN_OR_RETURN(end.epsilon, search.Epsilon(end.noise, delta));
+    (end.epsilon > target ? low : high) = end;
+    const bool is_near = high && high->epsilon >= target * std::exp(kMostOfWidth * kRelativeWidth * guess.slope);
+    if (is_near || (low && high && high->noise <= low->noise * (1 + kRelativeWidth)))
+      return Calibration{high->noise, high->epsilon, search.accountings()};
+    double next = high ? end.noise / 2 : end.noise * 2;
+    if (low && high) {
+      next = Aim(*low, *high, target, tries);
+    } else if (tries == 0 && guess.slope != 0 && std::isfinite(end.epsilon) && end.epsilon > 0) {
+      next = end.noise * std::exp(2 * kMargin - std::log(end.epsilon / target) / guess.slope);
+    }
+    if (high && (next < kSmallest || !search.Allows(next)))
+      return Calibration{high->noise, high->epsilon, search.accountings()};
+    if (!high && (end.noise >= kLargest || !search.Allows(next))) return Unreachable(request, end);
+    end.noise = next;
+  }
 }
 
 }  // namespace
@@ -96,34 +175,17 @@ Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
   const double target = request.target.epsilon();
   if (target > kLargestTarget) return CheckTarget(target);
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request.target.delta()));
-  WISP_ASSIGN_OR_RETURN(const double beside, PldEpsilon(request.composed_with, delta));
-  if (beside > target) {
+  // The quick figure is a bound too.
+  WISP_ASSIGN_OR_RETURN(StatedEpsilon beside, StateEpsilon(request.composed_with, delta, Fineness::kQuick));
+  if (beside.epsilon > target) {
+    WISP_ASSIGN_OR_RETURN(beside, StateEpsilon(request.composed_with, delta));
+  }
+  if (beside.epsilon > target) {
     return PrivacyRefused("epsilon ", DoubleText(target), " at delta ", DoubleText(request.target.delta()),
-                          " cannot be met: what is spent beside the steps costs ", EpsilonText(beside), " by itself");
+                          " cannot be met: what is spent beside the steps costs ", EpsilonText(beside.epsilon),
+                          " by itself");
   }
-  // Doubles away from 1 until the target is bracketed, then searches inside. `high` always keeps the promise.
-  End high{.noise = 1};
-  WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
-  End low = high;
-  while (high.epsilon > target) {
-    if (high.noise >= kLargest || !search.Allows(2 * high.noise)) return Unreachable(request, high);
-    low = high;
-    high.noise *= 2;
-    WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
-  }
-  while (low.epsilon <= target) {
-    if (high.noise / 2 < kSmallest || !search.Allows(high.noise / 2))
-      return Calibration{high.noise, high.epsilon, search.accountings()};
-    low.noise = high.noise / 2;
-    WISP_ASSIGN_OR_RETURN(low.epsilon, search.Epsilon(low.noise));
-    if (low.epsilon <= target) high = low;
-  }
-  for (int tries = 0; high.noise / low.noise > 1 + kRelativeWidth; ++tries) {
-    End middle{.noise = Aim(low, high, target, tries)};
-    WISP_ASSIGN_OR_RETURN(middle.epsilon, search.Epsilon(middle.noise));
-    (middle.epsilon > target ? low : high) = middle;
-  }
-  return Calibration{high.noise, high.epsilon, search.accountings()};
+  return Find(search, request, delta);
 }
 
 }  // namespace wisp::privacy

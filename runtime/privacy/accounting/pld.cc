@@ -99,27 +99,76 @@ double ComputeDelta(const DiscretePld& pld, double epsilon) {
   return delta < 1 ? delta : 1.0;  // 1 also for NaN
 }
 
+namespace {
+
+// From the top down, over losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), which is linear in e^e between
+// two losses. above = sum m and missed = sum m (1 - e^(reference - l)) are sums of positive terms, so small deltas keep
+// their digits.
+class Sweep {
+ public:
+  struct Sums {
+    double above = 0, missed = 0;
+  };
+  explicit Sweep(const DiscretePld& pld, const Sums& sums)
+      : pld_(pld), spread_(-std::expm1(-pld.step)), sums_(sums), next_(pld.mass.size()) {}
+
+  // Goes on as long as delta(loss) <= delta. Nullopt at a loss below 0, or below the lowest.
+  std::optional<double> Cross(double delta) {
+    for (; next_ > 0; --next_) {
+      const double loss = static_cast<double>(pld_.first + static_cast<int64_t>(next_) - 1) * pld_.step;
+      if (loss < 0) return std::nullopt;
+      Sums at = sums_;
+      at.missed += (at.above - at.missed) * spread_;  // the reference moved down by one step
+      // At e = loss this mass adds nothing yet. If delta was crossed, it was between loss and loss + step.
+      if (pld_.infinity + at.missed > delta) return Crossing(loss, at, delta);
+      at.above += pld_.mass[next_ - 1];
+      sums_ = at, reference_ = loss;
+    }
+    return std::nullopt;
+  }
+  // Where the line goes on that begins at the lowest loss.
+  double CrossingBelow(double delta) const { return Crossing(reference_, sums_, delta); }
+  size_t next() const { return next_; }  // the points from here on are in the sums
+  const Sums& sums() const { return sums_; }
+
+ private:
+  double Crossing(double reference, const Sums& at, double delta) const {
+    return std::max(0.0, reference + std::log1p((pld_.infinity + at.missed - delta) / (at.above - at.missed)));
+  }
+
+  const DiscretePld& pld_;
+  double spread_;
+  Sums sums_;
+  double reference_ = 0;
+  size_t next_;
+};
+
+}  // namespace
+
 double ComputeEpsilon(const DiscretePld& pld, double delta) {
   if (!(pld.infinity <= delta)) return kInfinity;  // infinity also for NaN
-  // From the top down, over losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), which is linear in e^e between
-  // two losses. above = sum m and missed = sum m (1 - e^(reference - l)) are sums of positive terms, so small deltas
-  // keep their digits.
-  double above = 0, missed = 0, reference = 0;
-  const double spread = -std::expm1(-pld.step);
-  const auto crossing = [&] {
-    return std::max(0.0, reference + std::log1p((pld.infinity + missed - delta) / (above - missed)));
-  };
-  for (size_t i = pld.mass.size(); i-- > 0;) {
-    const double loss = static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
-    if (loss < 0) break;
-    reference = loss;
-    missed += (above - missed) * spread;  // the reference moved down by one step
-    // At e = loss this mass adds nothing yet. If delta was crossed, it was between loss and loss + step.
-    if (pld.infinity + missed > delta) return crossing();
-    above += pld.mass[i];
-  }
+  Sweep sweep(pld, {});
+  if (const std::optional<double> epsilon = sweep.Cross(delta)) return *epsilon;
   // Delta was not crossed at or above loss 0, or at the lowest loss if that is above 0. Below it no more masses come.
-  return ComputeDelta(pld, 0.0) <= delta ? 0.0 : crossing();
+  return ComputeDelta(pld, 0.0) <= delta ? 0.0 : sweep.CrossingBelow(delta);
+}
+
+EpsilonNear::EpsilonNear(const DiscretePld& pld, double delta) {
+  constexpr double kNear = 0.1;
+  Sweep sweep(pld, {});
+  if (!(pld.infinity <= delta) || !sweep.Cross(delta * (1 - kNear))) return;
+  const size_t end = sweep.next();
+  const Sweep::Sums sums = sweep.sums();
+  if (!sweep.Cross(delta * (1 + kNear))) return;
+  const size_t begin = sweep.next() - 1;
+  points_ = {.step = pld.step, .first = pld.first + static_cast<int64_t>(begin), .infinity = pld.infinity};
+  points_.mass.assign(&pld.mass[begin], &pld.mass[begin] + (end - begin));
+  above_ = sums.above, missed_ = sums.missed;
+}
+
+std::optional<double> EpsilonNear::Epsilon(double delta) const {
+  if (points_.mass.empty() || !(points_.infinity + missed_ <= delta)) return std::nullopt;
+  return Sweep(points_, {above_, missed_}).Cross(delta);
 }
 
 }  // namespace wisp::privacy

@@ -80,9 +80,24 @@ LossRange ComposedRange(const std::vector<PldPower>& terms, const Tilts& tilts);
 // added to `infinity`. `tilts`: those of the same terms on a coarse grid; without them it searches on this one.
 DiscretePld Compose(const std::vector<PldPower>& terms, const std::optional<Tilts>& tilts = {});
 
+// The points of all transforms that this thread has made for compositions: the accountant's work, for tests.
+uint64_t TransformedPoints();
+
 // ComputeDelta: delta at epsilon. ComputeEpsilon: the smallest epsilon >= 0 for a delta (infinity if no epsilon does).
 double ComputeDelta(const DiscretePld& pld, double epsilon);
 double ComputeEpsilon(const DiscretePld& pld, double delta);
+
+// ComputeEpsilon at deltas near one: a few points of the distribution, and the sums over those above.
+class EpsilonNear {
+ public:
+  EpsilonNear(const DiscretePld& pld, double delta);
+  // ComputeEpsilon's figure, with the same bits. Nullopt if delta is too far.
+  std::optional<double> Epsilon(double delta) const;
+
+ private:
+  DiscretePld points_;  // none if epsilon is 0 or infinite
+  double above_ = 0, missed_ = 0;
+};
 
 }  // namespace wisp::privacy
 

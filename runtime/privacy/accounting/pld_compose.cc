@@ -32,6 +32,8 @@ constexpr ptrdiff_t kFewPoints = 512;
 constexpr uint64_t kSmallCount = 256;
 constexpr size_t kManyTerms = 8;
 
+thread_local uint64_t transformed_points = 0;
+
 double LossAt(const DiscretePld& pld, size_t i) {
   return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
 }
@@ -148,7 +150,7 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
     std::vector<Complex> spectrum;
     fft.fwd(spectrum, circle);
     circle = {};
-    // The power of anything smaller is 0 in doubles. That is nearly all of a long run: what is composed often is smooth.
+    // The power of anything smaller is 0 in doubles. That is nearly all of a long run, which is smooth.
     const double smallest = term.count == 1 ? 0 : std::exp(-750 / count);
     for (size_t k = 0; k < spectrum.size(); ++k) {
       if (std::norm(spectrum[k]) < smallest * smallest || (!all.product.empty() && all.product[k] == 0.0)) {
@@ -211,6 +213,7 @@ DiscretePld ComposeByTransform(const std::vector<PldPower>& terms, const Tilts& 
   const Spectrum spectrum = TransformAll(terms, n, fft);
   DiscretePld composed{.step = step, .first = first, .mass = std::vector<double>(n)};
   fft.inv(composed.mass, spectrum.product);
+  transformed_points += (terms.size() + 1) * n;
   const auto size = static_cast<int64_t>(n);
   std::rotate(composed.mass.begin(), composed.mass.begin() + static_cast<ptrdiff_t>((first % size + size) % size),
               composed.mass.end());
@@ -228,6 +231,8 @@ bool IsSparse(const PldPower& term) {
 }
 
 }  // namespace
+
+uint64_t TransformedPoints() { return transformed_points; }
 
 Tilts BestTilts(const std::vector<PldPower>& terms) {
   return {BestTilt(terms, kLogTail, -1), BestTilt(terms, kLogTail, 1)};
