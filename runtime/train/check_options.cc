@@ -1,6 +1,7 @@
 // Checks the options for Trainer::Check.
 #include "runtime/train/check_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -58,6 +59,30 @@ Status ValidateTowers(const Architecture& a, const TrainingOptions& o) {
   if (o.num_negatives > 0) return Unsupported(is, "a sampled softmax is not offered, num_negatives must be 0");
   if (!o.device.memory.is_host()) return Unsupported(is, "it is trained on the processor");
   return OkStatus();
+}
+
+Status ValidateFeatures(const Architecture& a, const TrainingOptions& o) {
+  const ItemFeatureOptions& f = o.item_features;
+  if (f.values.empty()) return OkStatus();
+  const std::string are = "item features that rows move along are ";
+  if (a.head.kind != HeadKind::kNextItem || a.item_features > 0 || a.adapter)
+    return Unsupported(are, "of models whose item rows train: no two towers, adapter or classes");
+  if (o.method != Method::kOrdinary && o.method != Method::kPhantom)
+    return Unsupported(are, "of the methods ordinary and phantom, the method is ", GetName(o.method));
+  if (o.optimizer.kind == OptimizerKind::kSgd) return Unsupported(are, "of adam and adamw, the optimizer is sgd");
+  if (o.trained_part != TrainedPart::kAll || !o.base.empty())
+    return Unsupported(are, "of runs that train all weights, trains must be all");
+  if (o.num_negatives > 0) return Unsupported(are, "of the full softmax, num_negatives must be 0");
+  if (o.ema_decay > 0) return Unsupported(are, "of weights that are not averaged, ema_decay must be 0");
+  if (a.re_attention == ReAttention::kOn)
+    return Unsupported(are, "not offered with Re-Attention, which follows the noise of each row's own steps");
+  if (!o.device.memory.is_host()) return Unsupported(are, "for the processor, not for a device");
+  if (!(f.rate >= 0 && f.rate <= 100)) return InvalidArgument("feature_rate is ", f.rate, ", allowed are 0 to 100");
+  if (f.count == 0 || f.count > kMaxItemFeatures || f.values.size() != size_t{a.num_items} * f.count)
+    return InvalidArgument("there are ", f.values.size(), " numbers of item features, allowed are ", a.num_items,
+                           " items times their count, 1 to ", kMaxItemFeatures);
+  if (std::all_of(f.values.begin(), f.values.end(), [](float x) { return std::isfinite(x); })) return OkStatus();
+  return InvalidArgument("item features have a number that is not finite, allowed are finite numbers");
 }
 
 Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
@@ -205,6 +230,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   WISP_RETURN_IF_ERROR(ValidateTowers(a, o));
+  WISP_RETURN_IF_ERROR(ValidateFeatures(a, o));
   WISP_RETURN_IF_ERROR(CheckUpdateObserver(a, o));
   if (!IsPrivate(o)) return CheckRecords(a, records, LongestRecord(a, o.cut_to));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(CheckPrivateGradients(a, o));

@@ -15,6 +15,7 @@ Status ValidateAverage(const TrainingOptions& options);
 Status ValidateDevice(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateTowers(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateFeatures(const Architecture& architecture, const TrainingOptions& options);
 // The checks of the method's own (MethodEntry::check).
 Status CheckMethod(const Architecture& architecture, const TrainingOptions& options);
 

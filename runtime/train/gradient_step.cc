@@ -28,6 +28,10 @@ ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
           .of_workers = o.method == Method::kDpFp ? 0 : o.num_threads * num_records};
 }
 
+size_t ScratchAlong(const Architecture& a, const TrainingOptions& o) {
+  return o.item_features.values.empty() ? 0 : Optimizer::ScratchAlong(o.item_features.count, a.width);
+}
+
 }  // namespace
 
 GradientStep::GradientStep(StepContext& context, std::span<const float> start)
@@ -37,6 +41,7 @@ GradientStep::GradientStep(StepContext& context, std::span<const float> start)
   const TrainingOptions& o = context.options;
   const Graph& graph = context.graph;
   optimizer_.emplace(graph.device(), o.optimizer, context.trained.size());
+  along_ = AlignedArray<float>(ScratchAlong(graph.architecture(), o));
   observer_ = MakeUpdateObserver(graph, context.trained, o, method_->FixedItemRows());
   if (observer_) observer_->Start(context.weights);
   if (o.num_negatives > 0) negatives_.emplace(graph.base(), o.num_negatives, o.seed);
@@ -177,6 +182,7 @@ Status GradientStep::Run(StepReport& report) {
   WISP_RETURN_IF_ERROR(c.weights.WaitForDevice("the noise of a step was added"));
   const double divisor = Divisor(targets);
   c.ForParts([this, divisor](size_t w) { method_->Update(w, context_->GetNoise(w), divisor, apply_); });
+  MoveAlongFeatures();
   if (observer_) observer_->Follow(c, *optimizer_, method_->StepItemRows());
   return OkStatus();
 }
@@ -191,6 +197,19 @@ void GradientStep::Apply(const Change& change) {
     return optimizer_->UpdateRows(p, offset, change.gradient, change.n, change.row_J, c.rate, c.step, weights);
   optimizer_->Update(p.shape, offset, change.gradient, change.n, c.rate, c.step, weights);
   if (c.weights.has_average()) c.weights.Average(first, change.n, c.step);
+}
+
+// By one thread: a few operations a weight.
+void GradientStep::MoveAlongFeatures() {
+  StepContext& c = *context_;
+  const ItemFeatureOptions& f = c.options.item_features;
+  if (f.values.empty()) return;
+  for (const uint32_t i : c.trained.parameters()) {
+    const ParameterSpec& p = c.graph.parameters()[i];
+    if (p.role != ParameterRole::kItemTable && p.role != ParameterRole::kOutputTable) continue;
+    optimizer_->UpdateAlong(f.values.data(), f.count, p, c.trained.offset(i), c.rate * f.rate, c.step, along_.data(),
+                            c.weights.current().data() + c.weights.offset(p));
+  }
 }
 
 namespace {
@@ -227,10 +246,11 @@ void GradientStep::Restore(const Checkpoint& c) {
 void GradientStep::EndSteps() {
   method_.reset();
   optimizer_.reset();
+  along_ = {};
 }
 
 void GradientStep::AddMemory(TrainingMemory& m) const {
-  m.optimizer_state += optimizer_ ? optimizer_->size_bytes() : 0;
+  m.optimizer_state += (optimizer_ ? optimizer_->size_bytes() : 0) + along_.allocated_bytes();
   m.negatives += negatives_ ? negatives_->size_bytes() : 0;
   m.variances += observer_ ? observer_->size_bytes() : 0;
   m.lists +=
@@ -252,7 +272,8 @@ void GradientStep::AddPlannedMemory(const Graph& graph, size_t num_records, cons
   const MethodBytes method = GetEntry(o).plan(graph, trained, num_records, o);
   const SamplerPlan sampler = PlanSampler(o, num_records);
   const ListRoom lists = PlanLists(o, num_records);
-  m.optimizer_state += Optimizer::PlanBytes(o.optimizer, trained.size());
+  m.optimizer_state += Optimizer::PlanBytes(o.optimizer, trained.size()) +
+                       AlignedArray<float>::AllocatedBytes(ScratchAlong(graph.architecture(), o));
   m.negatives += o.num_negatives > 0 ? NegativeSampler::PlanBytes(graph.base(), o.num_negatives) : 0;
   m.variances += PlanUpdateObserver(graph.architecture(), o);
   m.lists +=

@@ -57,11 +57,13 @@ class GradientStep final : public StepPart {
   size_t AddFigures(StepReport& report) const;
   double Divisor(size_t num_targets) const;
   void Apply(const Change& change);
+  void MoveAlongFeatures();
 
   StepContext* context_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<GradientMethod> method_;
   std::optional<Optimizer> optimizer_;
+  AlignedArray<float> along_;  // scratch of Optimizer::UpdateAlong
   std::unique_ptr<UpdateObserver> observer_;
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -37,6 +37,7 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   WISP_RETURN_IF_ERROR(ValidateTowers(a, o));
+  WISP_RETURN_IF_ERROR(ValidateFeatures(a, o));
   WISP_RETURN_IF_ERROR(CheckMethod(a, o));
   if (o.method == Method::kDpFp && (o.dp_fp.micro_batches == 0 || o.expected_batch == 0))
     return InvalidArgument("`expected_batch` and micro_batches must be 1 or above");

@@ -67,6 +67,16 @@ struct DpFpOptions {
   std::vector<double> class_prior;
 };
 
+// Public numbers of the items, along which rows of item tables move besides their own steps: items that share a feature
+// learn from each other's gradients (Optimizer::UpdateAlong). Reads released gradients only, so nothing is charged. For
+// Adam, ordinary or phantom, of all weights, with a softmax over all items, on the host.
+struct ItemFeatureOptions {
+  // [num_items, count], a row for each item. Must outlive the trainer. Empty: rows move by their own steps only.
+  std::span<const float> values = {};
+  uint32_t count = 0;
+  float rate = 1;  // of the learning rate
+};
+
 struct ReAttentionOptions {
   enum class Source {
     kOptimizer,  // estimated from the optimizer's moments (methods/re_attention/noise_variance.h)

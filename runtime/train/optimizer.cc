@@ -94,6 +94,32 @@ void Optimizer::Change(const Range& range, const float* g, float rate, uint64_t 
               .d = range.d});
 }
 
+void Optimizer::UpdateAlong(const float* x, size_t count, const ParameterSpec& table, size_t offset, float rate,
+                            uint64_t step, float* scratch, float* weights) const {
+  const size_t d = table.cols;
+  const float *first = first_.data() + offset, *second = second_.data() + offset;
+  float *first_FD = scratch, *second_FD = scratch + count * d;
+  std::fill_n(scratch, ScratchAlong(count, d), 0.0f);
+  const auto for_each = [&](auto&& visit) {
+    for (size_t i = 0; i < table.rows * count; ++i)
+      if (x[i] != 0) visit(x[i], i / count * d, i % count * d);
+  };
+  for_each([&](float value, size_t row, size_t feature) {
+    for (size_t k = 0; k < d; ++k) {
+      first_FD[feature + k] += value * first[row + k];
+      second_FD[feature + k] += value * value * second[row + k];
+    }
+  });
+  const float correction1 = Correction(options_.beta1, step), correction2 = Correction(options_.beta2, step);
+  for (size_t i = 0; i < count * d; ++i) {
+    const float along = first_FD[i] * correction1 / (std::sqrt(second_FD[i] * correction2) + options_.epsilon);
+    first_FD[i] = rate * std::clamp(along, -kLongestAlong, kLongestAlong);
+  }
+  for_each([&](float value, size_t row, size_t feature) {
+    for (size_t k = 0; k < d; ++k) weights[row + k] -= value * first_FD[feature + k];
+  });
+}
+
 namespace {
 
 // The share of one step's gradient that Adam's bias-corrected average passes on over all later steps, as a multiple of

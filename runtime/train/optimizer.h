@@ -59,6 +59,17 @@ class Optimizer {
   void UpdateRows(const ParameterSpec& table, size_t offset, const float* g, size_t n, const uint32_t* row_J,
                   float rate, uint64_t step, float* weights) const;
 
+  // After Update of all of an item table with Adam: moves its rows along features of the items, x [rows, count].
+  //
+  // The table is read as E = U + X V, of which Update moves U. The gradient of V is X^T dE. So its first moment is X^T
+  // times that of E. Its second is taken as (X * X)^T times that of E, as if rows were independent, which noise is. A
+  // step of V is at most kLongestAlong times the rate, because gradients that rows share add up. V has no state of its
+  // own. `scratch` has ScratchAlong numbers.
+  static constexpr float kLongestAlong = 2;
+  static size_t ScratchAlong(size_t count, size_t cols) { return 2 * count * cols; }
+  void UpdateAlong(const float* x, size_t count, const ParameterSpec& table, size_t offset, float rate, uint64_t step,
+                   float* scratch, float* weights) const;
+
   // The mean over coordinates [offset, offset + n) of the squared final move of a weight, per unit of learning rate,
   // caused by a gradient of `size`, as of step `step`.
   //

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "runtime/core/hash.h"
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/privacy_plan.h"
 #include "runtime/train/method_table.h"
@@ -232,6 +233,8 @@ std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_at
   Visit(o.optimizer, id);
   id.Numbers({o.dropout.embedding, o.dropout.attention, o.dropout.residual});
   if (o.num_negatives > 0) id.Named("negatives", o.num_negatives);
+  if (const ItemFeatureOptions& f = o.item_features; !f.values.empty())
+    id.Named("item features", Hash64(std::as_bytes(f.values))).Numbers({static_cast<float>(f.count), f.rate});
   if (o.trained_part != TrainedPart::kAll) id.Named("trains", o.trained_part);
   if (o.cut_to > 0) id.Named("cut to", o.cut_to);
   if (o.classes_hash != 0) id.Named("classes", o.classes_hash);

@@ -86,7 +86,8 @@ struct TrainingOptions {
   OptimizerOptions optimizer;
   DropoutRates dropout;
   ReAttentionOptions re_attention;  // read when the architecture has it and the method is private
-  float ema_decay = 0;              // 0: no weight averaging
+  ItemFeatureOptions item_features;
+  float ema_decay = 0;  // 0: no weight averaging
   // HashClasses of the labels' meaning; 0: no classifier; a checkpoint resumes only if it is equal
   uint64_t classes_hash = 0;
   // ModelFile::content_hash() of the start model, 0: none. A checkpoint resumes only with the same one.

@@ -35,7 +35,8 @@ def test_features_of_any_other_form_are_refused():
   "embedding_scale": 4},
  "initialisation": {"table_deviation": 0.1},
  "training": {"method": "ordinary", "epochs": 10, "expected_batch": 50, "seed": 1,
-  "optimizer": {"learning_rate": 0.02}}}
+  "optimizer": {"learning_rate": 0.02}},
+ "data": {"catalogue": "public"}}
 """,
     )
     new = "wisp new --recipe recipe.json --out new.wisp --item-features"
@@ -90,6 +91,24 @@ def test_private_training_learns_from_features_too():
     assert found("private-2.wisp") >= KINDS - 1
     run(f"{TRAIN} --method adafest {PRIVATE} --out no.wisp",
         3, "a model with item features has a matrix in place of trained item rows")
+
+
+def test_rows_that_train_learn_from_shared_features():
+    alone = "wisp train --recipe recipe.json --data events.csv --epochs 1 --threads 1 --json"
+    along = f"{alone} --item-features features.tsv"
+    # One pass teaches a row little, and all rows of a kind together much.
+    shared, own = (
+        run(f"{command} --out {name}.wisp")["test"]["ndcg@10"] for name, command in (("along", along), ("alone", alone))
+    )
+    assert shared > own + 0.05
+    assert run("wisp inspect along.wisp --json")["architecture"].get("item_features", 0) == 0
+    private = PRIVATE.replace("--epochs 10", "")
+    run(f"{along} --method phantom {private} --out along-private.wisp")
+    run(f"{alone} --item-features new-features.tsv --out no.wisp",
+        3, "new-features.tsv: there is no line of item 'item-0'")
+    run(f"{TRAIN} --item-features features.tsv --out no.wisp", 3, "no two towers")
+    run("wisp train --recipe recipe.json --texts new.tsv --item-features features.tsv --out no.wisp",
+        2, "--item-features is of items; texts have tokens")
 
 
 def test_other_commands_take_such_a_model_or_say_why_not():

@@ -127,18 +127,19 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   const TrainArguments& a = arguments;
   // A model may be replaced by the one that is fine-tuned from it.
   const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names},
-      texts{"--texts", a.texts}, tokenizer{"--tokenizer", a.tokenizer}, ledger{"--ledger", a.ledger},
-      anchor{"--anchor", a.anchor.file};
+      features{"--item-features", a.item_features}, texts{"--texts", a.texts}, tokenizer{"--tokenizer", a.tokenizer},
+      ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
   const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
       statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
   for (const NamedFile& read : {data, texts}) WISP_RETURN_IF_ERROR(CheckApart(ledger, read));
+  WISP_RETURN_IF_ERROR(
+      CheckOutputFile(FileKind::kModel, out,
+                      {recipe_file, data, texts, tokenizer, names, features, ledger, anchor, statement, checkpoint}));
   WISP_RETURN_IF_ERROR(CheckOutputFile(
-      FileKind::kModel, out, {recipe_file, data, texts, tokenizer, names, ledger, anchor, statement, checkpoint}));
+      FileKind::kJson, statement,
+      {recipe_file, data, texts, tokenizer, names, features, ledger, anchor, model, adapter, checkpoint}));
   WISP_RETURN_IF_ERROR(
-      CheckOutputFile(FileKind::kJson, statement,
-                      {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter, checkpoint}));
-  WISP_RETURN_IF_ERROR(
-      CheckOutput(checkpoint, {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter}));
+      CheckOutput(checkpoint, {recipe_file, data, texts, tokenizer, names, features, ledger, anchor, model, adapter}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 

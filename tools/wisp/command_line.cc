@@ -95,6 +95,9 @@ class CommandLine final : public ProgramCommands {
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
     c->add_option("--adapter", train_.adapter, "Start from --model and this adapter, which is trained further");
     c->add_option("--item-names", train_.item_names, "File of readable names, with key<TAB>name on each line");
+    c->add_option(
+        "--item-features", train_.item_features,
+        "File with public numbers of each item, key<TAB>numbers. Items that share features then learn together");
     c->add_option("--ledger", train_.ledger,
                   "The data set's privacy ledger; required for private training, made if absent");
     AddAnchor(c, train_.anchor);

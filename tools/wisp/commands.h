@@ -50,7 +50,8 @@ struct DeviceArguments {
 
 struct TrainArguments {
   GivenFields given;  // in place of the recipe's
-  std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
+  std::string recipe, model, adapter, out, item_names, item_features, ledger, checkpoint, privacy_json, dataset,
+      allow_large_delta;
   std::string texts, tokenizer;      // for a decoder that learns texts
   std::string labelled, vocabulary;  // for a classifier
   std::string trains_until;          // for events

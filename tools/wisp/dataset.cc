@@ -197,6 +197,21 @@ Result<ItemFeatures> ReadItemFeatures(const std::string& path) {
   return items;
 }
 
+Result<std::vector<float>> SelectFeatures(const std::string& path, const ItemFeatures& features,
+                                          const std::vector<std::string>& keys) {
+  std::unordered_map<std::string_view, size_t> places;
+  for (size_t i = 0; i < features.keys.size(); ++i) places[features.keys[i]] = i;
+  std::vector<float> selected;
+  selected.reserve(keys.size() * features.count);
+  for (const std::string& key : keys) {
+    const auto found = places.find(key);
+    if (found == places.end()) return InvalidData(path, ": there is no line of item '", OneLine(key), "'");
+    const auto first = features.values.begin() + static_cast<ptrdiff_t>(found->second * features.count);
+    selected.insert(selected.end(), first, first + features.count);
+  }
+  return selected;
+}
+
 std::string ShownItem(const ModelFile& model, size_t item) {
   if (model.has_item_names()) return std::string(model.item_name(item));
   if (model.has_item_keys()) return std::string(model.item_key(item));

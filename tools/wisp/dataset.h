@@ -44,6 +44,10 @@ struct ItemFeatures {
   std::vector<float> values;  // [keys, count]
 };
 Result<ItemFeatures> ReadItemFeatures(const std::string& path);
+// Returns the features of `keys`, in their order: [keys, count]. kInvalidData if a key has no line; `path` names the
+// file.
+Result<std::vector<float>> SelectFeatures(const std::string& path, const ItemFeatures& features,
+                                          const std::vector<std::string>& keys);
 
 // Returns the item's name, or its key, or its number.
 std::string ShownItem(const ModelFile& model, size_t item);

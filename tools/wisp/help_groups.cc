@@ -45,7 +45,8 @@ constexpr OptionNames kGroups[] = {
     {"Texts",
      " texts record max-length tokenizer text-column label-column vocabulary ids report pooling no-tokenizer "},
     {"Data and items",
-     " data format table user-column item-column time-column session-gap times-per-second item-names item-keys config "
+     " data format table user-column item-column time-column session-gap times-per-second item-names item-keys "
+     "item-features config "
      "allow-seen "},
     {"Sampling", " temperature top-k top-p min-p repetition-penalty at-once "},
     {"Processor and device",

@@ -89,6 +89,7 @@ Status CheckTextOptions(const TrainArguments& a, const RunSpec& recipe, const Ru
     if (a.texts.empty() && a.data.path.empty()) return InvalidArgument("--texts is required");
     if (!a.item_names.empty()) return InvalidArgument("--item-names is of items; texts have tokens");
     if (!a.trains_until.empty()) return InvalidArgument("--trains-until is of events; texts have no times");
+    if (!a.item_features.empty()) return InvalidArgument("--item-features is of items; texts have tokens");
     return a.given.Has("text.record") ? data::ParseTextUnit("--record", given.text->record).status() : OkStatus();
   }
   for (const auto& [option, given] :
@@ -312,6 +313,15 @@ Status TrainingRun::ChooseModel() {
   WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
   for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i)
     item_names_.emplace_back(base_->item_name(i));
+  return TakeFeatures();
+}
+
+Status TrainingRun::TakeFeatures() {
+  if (a_.item_features.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const ItemFeatures features, ReadItemFeatures(a_.item_features));
+  WISP_ASSIGN_OR_RETURN(item_features_, SelectFeatures(a_.item_features, features, item_keys_));
+  recipe_.training.item_features.values = item_features_;
+  recipe_.training.item_features.count = features.count;
   return OkStatus();
 }
 

@@ -80,6 +80,7 @@ class TrainingRun {
   Status ReadTexts();
   Status CheckDecoder() const;
   Status ChooseModel();
+  Status TakeFeatures();
   Status Measure(const JobResult& result);
   const std::string& DataPath() const { return a_.texts.empty() ? a_.data.path : a_.texts; }
   Status ChooseAdapter();
@@ -105,6 +106,7 @@ class TrainingRun {
   TextRecords texts_;
   std::optional<TextQuality> text_quality_;
   std::vector<std::string> item_keys_, item_names_;
+  std::vector<float> item_features_;  // of --item-features, in the model's order
 };
 
 }  // namespace wisp::tools

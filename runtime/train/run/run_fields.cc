@@ -182,6 +182,9 @@ constexpr Field kFields[] = {
     Choice("training.optimizer.decay", kAll, kDecays, WISP_AT(training.optimizer.decay), "of the rate after that"),
     Number("training.optimizer.final_fraction", kAll, 0, 1, WISP_AT(training.optimizer.final_fraction),
            "of the rate, at the last step of a linear decay"),
+    Number(
+        "training.feature_rate", kRecommenders, 0, 100, WISP_AT(training.item_features.rate),
+        "where item features are given: share of the learning rate for what items with equal features learn together"),
     Number("training.num_negatives", kRecommenders, 0, kMaxItems, WISP_AT(training.num_negatives),
            "items of a sampled softmax; 0: all items are scored", {.unit = "items"}),
     Number("training.rows_at_once", kAll, 0, 1 << 20, WISP_AT(training.rows_at_once),

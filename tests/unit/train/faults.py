@@ -229,6 +229,10 @@ FAULTS = [
         ("item-rows-left-as-they-were", "Derive", "if (graph.derived(trained))", "if (false)",
          "two_tower_test:TwoTowerTest.RowsFollowFromFeaturesAfterEachRun"),
     ]),
+    *table("runtime/train/optimizer.cc", [
+        ("shared-steps-without-a-bound", "Optimizer::UpdateAlong", "std::clamp(along, -kLongestAlong, kLongestAlong)",
+         "along", "item_features_test:ItemFeaturesTest.RowsMoveByTheFormula"),
+    ]),
     *table("runtime/train/sum_method.cc", [
         ("one-workers-noise-for-all", "SumMethod::DrawNoise", "ForEachPiece(worker,", "ForEachPiece(0,",
          "cuda_trainer_test:*Private*"),
