@@ -126,7 +126,7 @@ while read -r hit; do breach "provenance is joined, never set (JoinProvenance): 
 # other file decides which items are seen, or orders by scores. The files named here order tokens, samples, statistics,
 # successions, transitions or the rows of a method, and rank no list of items.
 ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/batch_recommender\.(h|cc)|runtime/device/device_batch\.(h|cc)|tools/lab/bench/bench_ops_cases\.cc)$'
-not_lists='^(runtime/private_sampling/(audit_decoding|sample_law|private_sampling)\.cc|runtime/model/model_(metadata|writer)\.cc|runtime/personalise/rebase\.cc|runtime/train/successions\.cc|runtime/text/private_sampling/private_generator\.cc|runtime/text/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/(popularity|run/baselines)\.cc|tools/convert/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
+not_lists='^(runtime/private_sampling/(audit_decoding|sample_law|private_sampling)\.cc|runtime/model/model_(metadata|writer)\.cc|runtime/personalise/rebase\.cc|runtime/train/(successions|bias_weight)\.cc|runtime/text/private_sampling/private_generator\.cc|runtime/text/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/(popularity|run/baselines)\.cc|tools/convert/tokenizer_image\.cc|tools/lab/cmd_bench\.cc|tools/wisp/cmd_classify\.cc)$'
 orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
 while read -r file; do
   [[ $file =~ $ranks ]] && continue

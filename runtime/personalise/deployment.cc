@@ -9,7 +9,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/personalise/named_numbers.h"
-#include "runtime/personalise/plan_successions.h"
+#include "runtime/personalise/plan_releases.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/budget.h"
 
@@ -53,7 +53,10 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("learning_rate", s.learning_rate);
   field("averaging", s.averaging);
   field("num_negatives", s.num_negatives);
-  field("shrinks_rows", s.shrinks_rows);
+  field("shrinks_changes", s.shrinks_changes);
+  field("bias_weight_releases", s.bias_weight_releases);
+  field("bias_weight_share", s.bias_weight_share);
+  field("bias_weight_noise", s.bias_weight_noise);
   field("succession_releases", s.succession_releases);
   field("succession_share", s.succession_share);
   field("succession_noise", s.succession_noise);
@@ -79,10 +82,8 @@ Status CheckSettings(const DeploymentSettings& s) {
   if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
     return InvalidArgument("a plan has ", Counted(s.runs, "run"), " of ", Counted(s.steps_per_run, "step"),
                            ", allowed are 1 of each, up to ", kMostSteps, " steps in all");
-  if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
-  if (s.succession_releases > 0 && !(s.succession_share > 0 && s.succession_share < 1))
-    return InvalidArgument("the share of epsilon for successions is ", privacy::DoubleText(s.succession_share),
-                           ", allowed is above 0 and below 1");
+  if (s.shrinks_changes > 1) return InvalidArgument("shrinks_changes is ", s.shrinks_changes, ", allowed are 0 and 1");
+  WISP_RETURN_IF_ERROR(CheckReleases(s));
   if (s.allow_seen > 1) return InvalidArgument("allow_seen is ", s.allow_seen, ", allowed are 0 and 1");
   if (s.evaluates_locally > 1)
     return InvalidArgument("evaluates_locally is ", s.evaluates_locally, ", allowed are 0 and 1");
@@ -219,13 +220,13 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
       .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
-  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> successions,
-                        PlanSuccessions(grown, kDeltaShare * settings.delta, s));
-  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options, successions));
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> releases,
+                        PlanReleases(grown, kDeltaShare * settings.delta, s));
+  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options, releases));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(grown, s));
   WISP_ASSIGN_OR_RETURN(deployment.training, plan.ChargesTogether(options.num_steps));
-  deployment.training.insert(deployment.training.end(), successions.begin(), successions.end());
+  deployment.training.insert(deployment.training.end(), releases.begin(), releases.end());
   if (s.evaluations == 0 || s.evaluates_locally != 0) return deployment;
   WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
   WISP_ASSIGN_OR_RETURN(const ChargeRequest evaluation,
@@ -326,8 +327,8 @@ using Entries = std::vector<privacy::LedgerEntry>;
 
 bool PlanTrains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
 
-// Mechanisms of a plan that trains: steps come first.
-constexpr size_t kSteps = 0, kSuccessions = 1;
+// Mechanisms of a plan that trains: steps come first, then releases beside them.
+constexpr size_t kSteps = 0;
 
 // The training plan that pays for the steps of the plan in force: the first of the latest training plans that differ
 // only in the number of steps. Of plans written before the first charge it is the last, which replaced the others. Null
@@ -390,10 +391,10 @@ Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const Deployme
     left.by_filter = !entries.empty() && training->seq > entries.front().seq;
     left.steps = StepsLeft(*training, left.by_filter, entries);
     WISP_RETURN_IF_ERROR(Reserve(*training, left.steps, reserved));
-    if (training->mechanisms.size() > kSuccessions) {
-      left.succession_releases = StepsLeft(*training, left.by_filter, entries, kSuccessions);
-      WISP_RETURN_IF_ERROR(Reserve(*training, left.succession_releases, reserved, kSuccessions));
-    }
+    for (size_t release = kSteps + 1; release < training->mechanisms.size(); ++release)
+      WISP_RETURN_IF_ERROR(
+          Reserve(*training, StepsLeft(*training, left.by_filter, entries, release), reserved, release));
+    CountReleasesLeft(entries, s, left);
   }
   if (const privacy::LedgerPlan* evaluation = EvaluationPlan(plans)) {
     left.evaluations = StepsLeft(*evaluation, false, entries);

@@ -56,9 +56,11 @@ struct DeploymentSettings {
   double learning_rate = 0.003;  // Adam's, constant
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // for a sampled softmax; 0: the full one
-  uint32_t shrinks_rows = 0;     // 1: TrainingJob::shrink_rows
-  // Releases of successions (SuccessionReleases); 0: none. Alone they would cost that share of epsilon; the noise of
-  // each is found by CalibrateDeployment.
+  uint32_t shrinks_changes = 0;  // 1: TrainingJob::shrink_changes
+  // Releases of the output bias's weight and of successions (ReleasePlan); 0: none. Alone each kind would cost its
+  // share of epsilon; the noise of each release is found by CalibrateDeployment.
+  uint32_t bias_weight_releases = 0;
+  double bias_weight_share = 0, bias_weight_noise = 0;
   uint32_t succession_releases = 0;
   double succession_share = 0, succession_noise = 0;
   // 1: the base that the plan was made for allows items of the history in its lists (ModelFile::lists). Models are
@@ -104,7 +106,7 @@ TrainingOptions MakeTrainingOptions(const DeploymentSettings& settings);
 // The cost of steps with these settings, for a model of this shape.
 Result<PrivacyPlan> PlanSteps(const Architecture& architecture, const DeploymentSettings& settings);
 
-// The mechanisms of the dearest run: its steps, and a release of successions if the plan has any.
+// The mechanisms of the dearest run: its steps, and a release of each kind that the plan has.
 Result<std::vector<privacy::Mechanism>> RunMechanisms(const Architecture& architecture,
                                                       const DeploymentSettings& settings);
 
@@ -139,7 +141,7 @@ Result<std::optional<DeploymentSettings>> SettingsBefore(const privacy::Ledger& 
 struct DeploymentLeft {
   uint64_t steps = 0, runs = 0, evaluations = 0;  // whole runs
   uint64_t steps_of_next = 0;                     // steps of the next run
-  uint64_t succession_releases = 0;
+  uint64_t bias_weight_releases = 0, succession_releases = 0;
   // The part of the limit beside the plan: what remains when all of the plan is used. 0 without a limit.
   double epsilon = 0;
   bool by_filter = false;  // steps belong to a changed plan, and go through the filter

@@ -10,7 +10,7 @@
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/budget.h"
-#include "runtime/train/run/evaluate.h"
+#include "runtime/train/list_scorer.h"
 #include "runtime/train/run/parts.h"
 
 namespace wisp {
@@ -20,65 +20,6 @@ using privacy::RandomStream;
 using privacy::StreamPurpose;
 
 constexpr double kMostEvaluationNoise = 1e6;
-
-// Computes one model's gains with one worker's buffers.
-class Reader {
- public:
-  Reader(const ModelView& graph, const Weights& weights, const ModelLists& lists)
-      : graph_(graph),
-        lists_(lists),
-        buffers_(graph.AllocateForInference()),
-        cache_(graph.AllocateCache(CacheBlocks::kAll)),
-        context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
-        scores_(graph.architecture().num_items),
-        list_(graph.architecture().num_items, lists) {}
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-
-  // The NDCG of the list that is shown after `history` if `target` is the relevant item. The previous call had a
-  // history that this one begins with, unless `fresh`.
-  double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
-    const size_t most = graph_.architecture().max_length;
-    const std::span<const int32_t> known = HistoryWindow(history, lists_.untrained, most, room_);
-    if (known.empty()) {
-      const std::span<const float> popular = GetColdStartScores();
-      std::copy(popular.begin(), popular.end(), scores_.begin());
-      return GetQuality(history, target);
-    }
-    // True if the model reads all known items of the history, so that what was read before is its beginning.
-    const bool is_whole =
-        known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
-    const bool keeps = !fresh && is_whole && read_ < known.size() && graph_.KeepsKeys(read_, known.size());
-    context_.past = keeps ? read_ : 0;
-    graph_.Score(context_, known, scores_.data());
-    read_ = is_whole ? known.size() : 0;
-    return GetQuality(history, target);
-  }
-
- private:
-  // Completes the scores of the items after `history`.
-  double GetQuality(std::span<const int32_t> history, int32_t target) {
-    AddSuccessions(lists_.successions, history, scores_);
-    return Ndcg(list_.FindPosition(target, scores_, history));
-  }
-  std::span<const float> GetColdStartScores() {
-    read_ = 0;
-    if (!popular_.empty()) return popular_;
-    popular_.resize(scores_.size());
-    graph_.ScoreColdStart(context_, lists_, popular_.data(), popular_.data());
-    return popular_;
-  }
-
-  const ModelView& graph_;
-  const ModelLists lists_;
-  std::vector<int32_t> room_;
-  Buffers buffers_;
-  KeyValueCache cache_;
-  RecordContext context_;
-  std::vector<float> scores_, popular_;  // popular_ is empty until it is needed
-  ServedList list_;
-  size_t read_ = 0;  // number of items of the newest history in the key/value cache
-};
 
 // Returns the indices of the newest events that both models are tested on, at most num_targets. The first event is
 // never among them, because it has no history.
@@ -93,12 +34,16 @@ std::vector<size_t> ChooseTargets(std::span<const int32_t> record, std::span<con
 }
 
 // Returns the mean gain over the targets; 0 without targets.
-double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, std::span<const size_t> targets) {
+double MeanGain(ListScorer& base, ListScorer& candidate, std::span<const int32_t> record,
+                std::span<const size_t> targets) {
   if (targets.empty()) return 0;
   double sum = 0;
   for (const size_t t : targets) {
-    const bool fresh = t == targets.front();
-    sum += candidate.Value(record.first(t), record[t], fresh) - base.Value(record.first(t), record[t], fresh);
+    const auto history = record.first(t);
+    const auto quality = [&](ListScorer& scorer) {
+      return Ndcg(scorer.FindPosition(record[t], scorer.Score(history, t != targets.front()), history));
+    };
+    sum += quality(candidate) - quality(base);
   }
   return sum / static_cast<double>(targets.size());
 }
@@ -171,12 +116,12 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   std::vector<GainOnGrid> gains(held_out.num_users());
   Workers workers(o.num_threads, o.executor);
   workers.Run([&](size_t worker) {
-    Reader reads_base(*base_graph, of_base.view(), o.lists_of_base),
-        reads_candidate(*candidate_graph, of_candidate.view(), o.lists_of_candidate);
+    ListScorer by_base(*base_graph, of_base.view(), o.lists_of_base, CacheBlocks::kAll),
+        by_candidate(*candidate_graph, of_candidate.view(), o.lists_of_candidate, CacheBlocks::kAll);
     for (size_t u = worker; u < held_out.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = held_out.User(u);
       const std::vector<size_t> targets = ChooseTargets(record, held_out.GetTimes(u), o);
-      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, targets), o.gain_scale);
+      gains[u] = OnGrid(MeanGain(by_base, by_candidate, record, targets), o.gain_scale);
     }
   });
   return gains;

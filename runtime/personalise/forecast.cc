@@ -18,9 +18,10 @@
 #include "runtime/core/file_lock.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
+#include "runtime/train/bias_weight.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/run/job_successions.h"
+#include "runtime/train/run/job_releases.h"
 #include "runtime/train/run/records.h"
 #include "runtime/train/trainer.h"
 
@@ -33,12 +34,15 @@ constexpr double kSignalRate = 0.0018, kMostRate = 0.01;
 // A large catalogue needs smaller steps: among more items, the noise of a step lifts more irrelevant ones past the
 // relevant ones.
 constexpr double kMaxRateItems = 480, kRatePower = 0.9, kLeastShare = 0.4;
-// With fewer events than this for each item, most rows see only noise, and shrinking them helps.
-constexpr double kFewEvents = 10;
-// Successions are released if the records count at least that much for each item; in long plans again after so many
-// runs, because tastes turn. Fewer records than that are not worth a plan of their own. Their share of epsilon where
-// steps teach much, too, and elsewhere.
-constexpr uint32_t kRunsPerSuccessions = 90, kMostSuccessions = 4, kLeastForSuccessions = 200;
+// Above this noise to signal shrinking changes helps; below 0.13 it hurts.
+constexpr double kNoiseToShrink = 0.2;
+// Fewer training records than that are not worth a release beside the steps. In long plans there is another one after
+// so many runs, because tastes turn.
+constexpr uint32_t kLeastForReleases = 200, kRunsPerRelease = 90, kMostReleases = 4;
+// The share of epsilon for the weight of the output bias. One number needs little.
+constexpr double kBiasWeightShare = 0.2;
+// Successions are released if the records count at least that much for each item. Their share of epsilon where steps
+// teach much, too, and elsewhere.
 constexpr double kCountedPerItem = 2.4, kShareBesideSteps = 0.7, kShareAlone = 0.9;
 // Where steps teach little beside them, they should not take back what successions bring.
 constexpr double kRateBesideSuccessions = 0.1;
@@ -114,15 +118,14 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& r) {
 
 Result<Deployment> PlanDeployment(const Architecture& a, const DeploymentRequest& r) {
   DeploymentSettings wanted = SuggestDeployment(r);
-  const double most_events = static_cast<double>(wanted.num_training_public()) * a.max_length;
-  wanted.shrinks_rows = most_events < kFewEvents * a.num_items ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(Deployment deployment, CalibrateDeployment(a, wanted));
   double rate_share = 1;
-  ChooseSuccessions(a, deployment.settings, wanted);
-  if (wanted.succession_releases > 0) {
+  ChooseReleases(a, deployment.settings, wanted);
+  if (wanted.succession_releases + wanted.bias_weight_releases > 0) {
     WISP_ASSIGN_OR_RETURN(deployment, CalibrateDeployment(a, wanted));
     if (wanted.succession_share == kShareAlone) rate_share = kRateBesideSuccessions;
   }
+  deployment.settings.shrinks_changes = NoiseToSignal(a, deployment.settings) > kNoiseToShrink ? 1 : 0;
   if (r.learning_rate == 0) deployment.settings.learning_rate = rate_share * SuggestRate(a, deployment.settings);
   return deployment;
 }
@@ -136,13 +139,14 @@ double CountSuccessions(const Architecture& a, const DeploymentSettings& s, uint
 
 }  // namespace
 
-void ChooseSuccessions(const Architecture& a, const DeploymentSettings& without, DeploymentSettings& s) {
-  if (s.num_training_public() < kLeastForSuccessions) return;
+void ChooseReleases(const Architecture& a, const DeploymentSettings& without, DeploymentSettings& s) {
+  if (s.num_training_public() < kLeastForReleases) return;
+  const uint32_t releases = std::clamp(s.runs / kRunsPerRelease, 1u, kMostReleases);
+  if (HasBiasToWeigh(a)) s.bias_weight_releases = releases, s.bias_weight_share = kBiasWeightShare;
   // Each of so many releases has the root of that number times the noise of a single one.
   const double affordable = CountSuccessions(a, s, kTypicalEvents) / (kCountedPerItem * a.num_items);
-  const uint32_t wanted = std::clamp(s.runs / kRunsPerSuccessions, 1u, kMostSuccessions);
   s.succession_releases =
-      std::min(wanted, static_cast<uint32_t>(std::min<double>(affordable * affordable, UINT32_MAX)));
+      std::min(releases, static_cast<uint32_t>(std::min<double>(affordable * affordable, UINT32_MAX)));
   s.succession_share = MakeOutlook(a, without).kind == Outlook::Kind::kGain ? kShareBesideSteps : kShareAlone;
   if (s.succession_releases == 0) s.succession_share = 0;
 }
@@ -256,11 +260,13 @@ class Measuring {
       return static_cast<double>(s_.steps_per_run) * (of_one + record * (s_.expected_batch - 1.0));
     };
     WISP_ASSIGN_OR_RETURN(const Taken accounting, TimeAccounting());
-    WISP_ASSIGN_OR_RETURN(const Taken release, TimeRelease(many));
+    WISP_ASSIGN_OR_RETURN(const Taken successions, TimeSuccessions(many));
+    WISP_ASSIGN_OR_RETURN(const Taken weighing, TimeBiasWeight(std::max<uint32_t>(4, many / 8)));
     const Taken evaluated = MeasureEvaluation(std::max<uint32_t>(4, many / 8));
     const double evaluates = s_.num_evaluation_public();
-    return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu + release.cpu,
-                          .wall_of_run = of_run(one.wall, full.wall) + accounting.wall + release.wall,
+    return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu + successions.cpu + weighing.cpu,
+                          .wall_of_run =
+                              of_run(one.wall, full.wall) + accounting.wall + successions.wall + weighing.wall,
                           .cpu_of_evaluation = evaluates * evaluated.cpu,
                           .wall_of_evaluation = evaluates * evaluated.wall};
   }
@@ -324,7 +330,7 @@ class Measuring {
 
   // The time of a release of successions; 0 if the plan has none. It hardly depends on the number of records: every
   // pair of items has its noise.
-  Result<Taken> TimeRelease(uint32_t records) {
+  Result<Taken> TimeSuccessions(uint32_t records) {
     if (s_.succession_releases == 0) return Taken{};
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);
@@ -336,6 +342,28 @@ class Measuring {
                            noise)
             .status());
     return watch.Take();
+  }
+
+  // The time of a release of the bias's weight, which looks at the lists of each record that trains; 0 if the plan has
+  // none.
+  Result<Taken> TimeBiasWeight(uint32_t records) {
+    if (s_.bias_weight_releases == 0) return Taken{};
+    const data::Sequences made = MadeUp(a_.num_items, records, Events());
+    const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);
+    const ModelLists lists = {.allow_seen = s_.allow_seen != 0};
+    auto noise = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kNoise);
+    Workers workers(o_.num_threads);
+    const Stopwatch watch;
+    WISP_RETURN_IF_ERROR(ReleaseBiasWeight(set.records, a_, weights_, lists,
+                                           {.noise_multiplier = s_.bias_weight_noise,
+                                            .ledger = &ledger_,
+                                            .run = "measuring a weight",
+                                            .num_records_public = records},
+                                           workers, noise)
+                             .status());
+    const Taken taken = watch.Take();
+    const double times = s_.num_training_public() / static_cast<double>(records);
+    return Taken{times * taken.cpu, times * taken.wall};
   }
 
   // Measures the time of an evaluation of this many made-up records.

@@ -36,14 +36,13 @@ struct DeploymentRequest {
 // Settings without noise, which CalibrateDeployment finds. docs/gains.md has the measurements behind each choice.
 DeploymentSettings SuggestDeployment(const DeploymentRequest& request);
 // SuggestDeployment and CalibrateDeployment. If no learning rate is requested, it follows from noise and catalogue. If
-// there are few events for each item, rows are shrunk (shrink_rows.h), however long the records are.
+// noise is much beside the signal, changes are shrunk (shrink_changes.h).
 Result<Deployment> PlanDeployment(const Architecture& architecture, const DeploymentRequest& request);
 
-// Sets the number of releases of successions (successions.h) and their share of epsilon; 0 where they are not worth it.
-// It follows from the public numbers of records, items and runs. `without` is the same plan without them, with its
-// noise.
-void ChooseSuccessions(const Architecture& architecture, const DeploymentSettings& without,
-                       DeploymentSettings& settings);
+// Sets the releases of the output bias's weight and of successions, and their shares of epsilon; 0 where they are not
+// worth it. They follow from the public numbers of records, items and runs, and from the architecture. `without` is the
+// same plan without them, with its noise.
+void ChooseReleases(const Architecture& architecture, const DeploymentSettings& without, DeploymentSettings& settings);
 
 // The learning rate that follows from noise and catalogue.
 double SuggestRate(const Architecture& architecture, const DeploymentSettings& settings);

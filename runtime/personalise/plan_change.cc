@@ -87,7 +87,8 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   ChangedDeployment deployment{.settings = now, .newest_row = newest_row};
   deployment.settings.num_records_at_start = 0;  // from now on all records are there
   deployment.settings.allow_seen = base.allow_seen ? 1 : 0;
-  deployment.settings.succession_releases = 0;  // what was released stays in the candidate
+  // The candidate keeps everything that was released.
+  deployment.settings.bias_weight_releases = deployment.settings.succession_releases = 0;
   WISP_ASSIGN_OR_RETURN(deployment.before, ComputeLeft(ledger, now));
   DeploymentSettings& s = deployment.settings;
   s.runs = change.runs;

@@ -257,10 +257,9 @@ class PlannedRun {
     job.spec.goal = {.epsilon = {}, .noise_multiplier = settings().training_noise, .delta = settings().delta};
     job.start_weights = start.weights;
     job.checkpoint_path = files_.checkpoint;
-    job.shrink_rows = settings().shrinks_rows != 0;
-    job.successions = {.releases = settings().succession_releases,
-                       .noise_multiplier = settings().succession_noise,
-                       .lists = origin().lists()};
+    job.shrink_changes = settings().shrinks_changes != 0;
+    job.bias_weight = {settings().bias_weight_releases, settings().bias_weight_noise};
+    job.successions = {settings().succession_releases, settings().succession_noise};
     job.progress = o_.progress;
     return job;
   }

@@ -50,6 +50,12 @@ void HeldWeights::ChangeOnHost(FunctionRef<void(std::span<float>)> change) {
   memory_.copy_in(current_.data(), on_host_.data(), on_host_.size() * sizeof(float));
 }
 
+void HeldWeights::Set(const ParameterSpec& p, std::span<const float> values) {
+  memory_.copy_in(current_.data() + offset(p), values.data(), values.size_bytes());
+  if (has_average()) memory_.copy_in(average_.data() + offset(p), values.data(), values.size_bytes());
+  packed_once_ = false;
+}
+
 // The decay grows towards its final value, or the average would never forget the start.
 void HeldWeights::Average(size_t first, size_t n, uint64_t step) {
   float* average = average_.data() + first;

@@ -43,6 +43,9 @@ class HeldWeights {
   // Lets `change` alter the current weights in host memory.
   void ChangeOnHost(FunctionRef<void(std::span<float>)> change);
 
+  // Sets a parameter and its average to `values`, which are in host memory.
+  void Set(const ParameterSpec& parameter, std::span<const float> values);
+
   bool has_average() const { return average_.size() > 0; }
   // Moves the average of weights [first, first + n) towards the current ones, which a step has changed.
   void Average(size_t first, size_t n, uint64_t step);

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/model/history_window.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/budget.h"
+#include "runtime/train/chance.h"
 #include "runtime/train/count_grid.h"
+#include "runtime/train/list_scorer.h"
 
 namespace wisp {
 namespace {
@@ -48,17 +49,6 @@ std::vector<Share> AllShares(std::span<const Record> records, uint32_t num_items
   return shares;
 }
 
-// Standard deviations of noise that one of num_items Gaussians exceeds once in expectation.
-double Threshold(uint32_t num_items) {
-  const auto above = [](double deviations) { return 0.5 * std::erfc(deviations / std::sqrt(2.0)); };
-  double low = 0, high = 40;
-  while (high - low > 1e-9) {
-    const double middle = (low + high) / 2;
-    (above(middle) * num_items > 1 ? low : high) = middle;
-  }
-  return high;
-}
-
 }  // namespace
 
 Result<privacy::ChargeRequest> SuccessionCharge(const SuccessionOptions& options, uint32_t num_items,
@@ -87,7 +77,7 @@ Result<std::vector<SuccessionCount>> PrivateSuccessions(std::span<const Record> 
                        noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible));
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   const std::vector<Share> shares = AllShares(records, num_items);
-  const double least = Threshold(num_items) * options.noise_multiplier;
+  const double least = DeviationsByChance(num_items) * options.noise_multiplier;
   std::vector<SuccessionCount> counts;
   std::vector<int64_t> row(num_items);
   auto share = shares.begin();
@@ -105,23 +95,17 @@ Result<std::vector<SuccessionCount>> PrivateSuccessions(std::span<const Record> 
 
 std::vector<Succession> ScoreSuccessions(const ModelView& graph, const Weights& weights, const ModelLists& lists,
                                          std::span<const SuccessionCount> counts, double noise_multiplier) {
-  const Buffers buffers = graph.AllocateForInference();
-  const KeyValueCache cache = graph.AllocateCache(CacheBlocks::kInTurn);
-  RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
-  std::vector<float> scores(graph.num_items());
-  std::vector<int32_t> room;
+  ModelLists without = lists;
+  without.successions = {};
+  ListScorer scorer(graph, weights, without);
+  std::span<const float> scores;
   std::vector<Succession> successions;
   int32_t scored = -1;
   double log_sum = 0;
   for (const SuccessionCount& c : counts) {
     if (c.from != scored) {
       scored = c.from;
-      const auto window = HistoryWindow({&c.from, 1}, lists.untrained, 1, room);
-      if (window.empty()) {
-        graph.ScoreColdStart(context, lists, scores.data(), scores.data());
-      } else {
-        graph.Score(context, window, scores.data());
-      }
+      scores = scorer.Score({&c.from, 1});
       const double most = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
       for (const float score : scores) sum += std::exp(score - most);

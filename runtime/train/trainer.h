@@ -77,6 +77,8 @@ class Trainer {
   std::span<const float> weights() const { return weights_.OnHost(); }
   // The averaged weights if ema_decay > 0, else the current ones.
   std::span<const float> final_weights() const { return weights_.FinalOnHost(); }
+  // Sets a parameter that no step changes, and its average. `values` are in host memory.
+  void SetParameter(const ParameterSpec& parameter, std::span<const float> values) { weights_.Set(parameter, values); }
   const Graph& graph() const { return *graph_; }
   Workers& workers() { return workers_; }
 

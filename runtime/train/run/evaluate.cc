@@ -1,11 +1,11 @@
 #include "runtime/train/run/evaluate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
 #include "runtime/layers/packed_weights.h"
+#include "runtime/train/list_scorer.h"
 
 namespace wisp {
 namespace {
@@ -28,40 +28,7 @@ Partial EvaluateSome(size_t num_items, std::span<const RankingCase> cases, size_
   return partial;
 }
 
-// Scores items as a model does. Owns the memory that one worker needs.
-class ModelScores {
- public:
-  ModelScores(const ModelView& graph, const Weights& weights, const ModelLists& lists)
-      : graph_(graph), weights_(weights), lists_(lists) {}
-
-  void Score(std::span<const int32_t> history, std::span<float> scores) {
-    const auto known = HistoryWindow(history, lists_.untrained, graph_.architecture().max_length, room_);
-    if (!known.empty()) {
-      graph_.Score(context_, known, scores.data());
-    } else if (popular_.empty()) {
-      popular_.resize(scores.size());
-      graph_.ScoreColdStart(context_, lists_, popular_.data(), popular_.data());
-    }
-    if (known.empty()) std::copy(popular_.begin(), popular_.end(), scores.begin());
-    AddSuccessions(lists_.successions, history, scores);
-  }
-
- private:
-  const ModelView& graph_;
-  const Weights& weights_;
-  const ModelLists lists_;
-  const Buffers buffers_ = graph_.AllocateForInference();
-  const KeyValueCache cache_ = graph_.AllocateCache(CacheBlocks::kInTurn);
-  RecordContext context_{.weights = weights_, .buffers = buffers_, .cache = &cache_};
-  std::vector<float> popular_;  // empty until it is needed
-  std::vector<int32_t> room_;
-};
-
 }  // namespace
-
-double Ndcg(std::optional<size_t> position) {
-  return position ? 1.0 / std::log2(static_cast<double>(*position) + 2.0) : 0.0;
-}
 
 RankingQuality EvaluateScores(size_t num_items, std::span<const RankingCase> cases, Workers& workers,
                               const ModelLists& lists, const std::function<ScoreItems()>& make) {
@@ -83,8 +50,11 @@ RankingQuality EvaluateRanking(const ModelView& graph, const ParameterSource& so
                                std::span<const RankingCase> cases, Workers& workers, const ModelLists& lists) {
   const PackedWeights weights(graph, source);
   return EvaluateScores(graph.architecture().num_items, cases, workers, lists, [&]() -> ScoreItems {
-    const auto model = std::make_shared<ModelScores>(graph, weights.view(), lists);
-    return [model](std::span<const int32_t> history, std::span<float> scores) { model->Score(history, scores); };
+    const auto scorer = std::make_shared<ListScorer>(graph, weights.view(), lists);
+    return [scorer](std::span<const int32_t> history, std::span<float> scores) {
+      const std::span<const float> of_model = scorer->Score(history);
+      std::copy(of_model.begin(), of_model.end(), scores.begin());
+    };
   });
 }
 

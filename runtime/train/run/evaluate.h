@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 
 #include "runtime/core/served_list.h"
@@ -27,9 +26,6 @@ struct RankingQuality {
   double hit_at_10 = 0, ndcg_at_10 = 0;
   uint64_t num_users = 0;
 };
-
-// The NDCG of a list with one relevant item: 1 / log2(position + 2), and 0 if it is not shown.
-double Ndcg(std::optional<size_t> position);
 
 // Writes the score of every item for the list after `history`.
 using ScoreItems = std::function<void(std::span<const int32_t> history, std::span<float> scores)>;

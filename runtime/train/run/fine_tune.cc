@@ -171,6 +171,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   job.spec.training.privacy.ledger = ledger();
   job.spec.training.privacy.run = privacy::WithTuning(start_.run, tuning);
   job.spec.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
+  if (start_.base != nullptr) job.start_lists = start_.base->lists();
   std::vector<float> held;
   if (start_.base != nullptr && job.start_weights.empty()) {
     TakeStart(*start_.base, job, held);

@@ -16,10 +16,10 @@
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/method_table.h"
 #include "runtime/train/run/job_popularity.h"
-#include "runtime/train/run/job_successions.h"
+#include "runtime/train/run/job_releases.h"
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
-#include "runtime/train/run/shrink_rows.h"
+#include "runtime/train/run/shrink_changes.h"
 
 namespace wisp {
 namespace {
@@ -38,7 +38,7 @@ class JobRun {
   Result<JobResult> Run() {
     const auto start = std::chrono::steady_clock::now();
     WISP_RETURN_IF_ERROR(Prepare());
-    if (job_.started && !job_.shrink_rows && job_.successions.releases == 0) job_.started();
+    if (job_.started && !job_.shrink_changes && !RestoresRows() && NumReleases() == 0) job_.started();
     WISP_RETURN_IF_ERROR(TrainOrReport());
     trainer_->EndSteps();
     TakeWeights();
@@ -180,22 +180,7 @@ class JobRun {
     if (!is_private()) return OkStatus();
     const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
     const uint64_t parts = ReleasesHead(options_) && HasGradients(options_) ? 2 : 1;
-    return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1 + job_.successions.releases);
-  }
-
-  // The histogram was released once: the present options must describe the release that was charged then.
-  Status CheckHistogram(const Checkpoint& checkpoint) const {
-    if (!is_private()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, options_.privacy.ledger->Entries());
-    for (const privacy::LedgerEntry& e : entries) {
-      if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
-      if (spec_.goal.histogram_noise > 0 && e.mechanism == overheads_.front()) continue;
-      return InvalidArgument("checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(),
-                             "; this run has ",
-                             (spec_.goal.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")),
-                             ", allowed is the same");
-    }
-    return OkStatus();
+    return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1 + NumReleases());
   }
 
   // Resumes a run. The checkpoint has what was released before its first step, which is already paid for.
@@ -203,7 +188,7 @@ class JobRun {
     if (is_private() && spec_.goal.histogram_noise > 0) {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
     }
-    WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
+    if (is_private()) WISP_RETURN_IF_ERROR(CheckHistogram(job_, *options_.privacy.ledger, checkpoint, overheads_));
     popularity_.UseRows(checkpoint.item_rows);
     if (!checkpoint.successions.empty()) result_.successions = UnpackSuccessions(checkpoint.successions);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
@@ -230,10 +215,14 @@ class JobRun {
     saved_.Save(*checkpoint, again);
   }
 
-  // Releases successions if they are due at this step, and saves them, because they are paid for.
-  Status ReleaseSuccessions() {
-    WISP_ASSIGN_OR_RETURN(auto released, ReleaseSuccessionsIfDue(job_, set_.records, options_, *trainer_));
-    if (released) result_.successions = *std::move(released), Save(SavedRun::Again::kYes);
+  uint64_t NumReleases() const { return uint64_t{job_.successions.releases} + job_.bias_weight.releases; }
+
+  // Makes the releases that are due at this step, and saves them, because they are paid for.
+  Status ReleaseBesideSteps() {
+    if (NumReleases() == 0) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(Released released, ReleaseWhatIsDue(job_, set_.records, options_, *trainer_));
+    if (released.successions) result_.successions = std::move(released.successions);
+    if (released.any) Save(SavedRun::Again::kYes);
     return OkStatus();
   }
 
@@ -255,17 +244,10 @@ class JobRun {
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ListParameters(a)),
                  base = FlatSize(ListParameters(first));
-    if (job_.shrink_rows && (given == 0 || !is_private() || options_.optimizer.kind == OptimizerKind::kSgd))
-      return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
-    if (job_.successions.releases > 0 && (given != all || a.adapter || !is_private() || !options_.base.empty()))
-      return InvalidArgument(
-          "successions of items are released by private runs that start from all weights of a model");
-    const PrivateTraining& p = options_.privacy;
-    if (job_.shrink_rows && (p.noise_schedule != NoiseSchedule::kConstant || p.noise_lambda > 0))
-      return Unsupported("shrinking rows (shrink_rows) is for noise of one size that no step takes back");
+    if (job_.shrink_changes) WISP_RETURN_IF_ERROR(CheckNoiseIsKnown(options_, job_.start_weights));
+    WISP_RETURN_IF_ERROR(CheckReleases(job_, options_));
     if (const auto& of_base = options_.base; !of_base.empty()) {
       WISP_RETURN_IF_ERROR(ValidateBase(a, options_));
-      if (job_.shrink_rows) return InvalidArgument("shrinking rows (shrink_rows) is of runs that train them");
       const size_t held = all - FirstHeld(ListParameters(a), options_);
       if (given == held) return OkStatus();
       return InvalidArgument("there are ", given, " start weights, allowed are ", held, ", those behind the base's");
@@ -351,7 +333,7 @@ class JobRun {
   Status Train() {
     JobProgress progress;
     while (trainer_->step() < end_) {
-      WISP_RETURN_IF_ERROR(AddChargeNote(ReleaseSuccessions()));
+      WISP_RETURN_IF_ERROR(AddChargeNote(ReleaseBesideSteps()));
       const auto report = Step();
       if (!report.ok()) {
         if (!is_private()) return report.status();
@@ -380,7 +362,7 @@ class JobRun {
     result_.norm_bound = trainer_->inference_input().norm_bound;
     if (is_private()) {
       result_.mechanisms = overheads_;
-      WISP_ASSIGN_OR_RETURN(const auto releases, SuccessionMechanisms(*options_.privacy.ledger, trainer_->run()));
+      WISP_ASSIGN_OR_RETURN(const auto releases, ReleaseMechanisms(*options_.privacy.ledger, trainer_->run()));
       result_.mechanisms.insert(result_.mechanisms.end(), releases.begin(), releases.end());
       WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
       result_.mechanisms.insert(result_.mechanisms.end(), steps.begin(), steps.end());
@@ -455,9 +437,17 @@ class JobRun {
     const std::span<const float> weights = trainer_->final_weights();
     result_.weights.assign(weights.begin(), weights.end());
     result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
-    if (job_.shrink_rows)
-      ShrinkRows(spec_.architecture, job_.start_weights,
-                 ComputeNoiseVariance(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
+    if (!job_.shrink_changes && !RestoresRows()) return;
+    const double variance = ComputeNoiseVariance(options_.optimizer, trainer_->step(), options_.num_steps);
+    if (RestoresRows())
+      RestoreRows(spec_.architecture, job_.start_weights, job_.start_lists.untrained, variance, result_.weights);
+    if (job_.shrink_changes) ShrinkChanges(spec_.architecture, job_.start_weights, variance, result_.weights);
+  }
+
+  // True if some rows are untrained at the start, and it is known how far noise moves them.
+  bool RestoresRows() const {
+    return !job_.start_lists.untrained.empty() && options_.method == Method::kPhantom &&
+           CheckNoiseIsKnown(options_, job_.start_weights).ok();
   }
 
   // Evaluates the weights that TakeWeights took.

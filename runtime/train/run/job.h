@@ -42,12 +42,10 @@ struct JobProgress {
 
 struct JobResult;
 
-// Releases of successions (successions.h), spread evenly over the steps; the first comes before the first step. Only
-// for private runs that start from all weights of a model.
-struct SuccessionReleases {
+// Releases beside the steps, spread evenly over them; the first comes before the first step.
+struct ReleasePlan {
   uint32_t releases = 0;        // 0: none
   double noise_multiplier = 0;  // of each
-  ModelLists lists = {};        // of the model that the run starts from
 };
 
 struct TrainingJob {
@@ -71,10 +69,15 @@ struct TrainingJob {
   // Above 0: the run pauses after so many more steps. It writes its model as at its end and keeps its checkpoint, and
   // the same job resumes there another time for the steps that are left. Needs a checkpoint_path.
   uint64_t pause_after = 0;
-  // Shrinks what a private run with Adam changed in rows of item tables (shrink_rows.h), in the weights that it writes
-  // and returns; training itself resumes from the unshrunk weights. Needs start_weights.
-  bool shrink_rows = false;
-  SuccessionReleases successions = {};
+  // Shrinks what a private run with Adam changed by what noise alone would change (ShrinkChanges), in the weights that
+  // it writes and returns; training itself resumes from the unshrunk weights. Needs start_weights.
+  bool shrink_changes = false;
+  // Releases of successions (successions.h), and of the weight of the output bias (bias_weight.h) where the model has a
+  // fixed one. Only for private runs that start from all weights of a model.
+  ReleasePlan successions = {}, bias_weight = {};
+  // The lists of the model that the run starts from. Rows of its untrained items that only noise has moved are restored
+  // (RestoreRows) in the weights that a private run with Adam writes and returns.
+  ModelLists start_lists = {};
   // The rules of the lists that people are shown with the model that `write` would make of a result: the test uses
   // these lists. What it points to stays valid until the next call. Empty: lists of all items except those of the
   // history.
@@ -85,7 +88,7 @@ struct TrainingJob {
   // Called before anything is charged, which may be seconds after the start; return true to cancel the run.
   std::function<bool()> cancelled;
   // Called once, before the first step: the run has copied what it needs, and `start_weights` may be freed. Not called
-  // if rows are shrunk or successions released.
+  // if changes are shrunk or restored, or something is released beside the steps.
   std::function<void()> started;
   // Writes the model; called once, after everything else. If it fails, the checkpoint still holds the result, so that a
   // later run has nothing to pay for. Its error is the run's.

@@ -45,6 +45,20 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
   return popularity;
 }
 
+Status CheckHistogram(const TrainingJob& job, const privacy::Ledger& ledger, const Checkpoint& checkpoint,
+                      std::span<const privacy::Mechanism> overheads) {
+  const bool has_one = job.spec.goal.histogram_noise > 0;
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  for (const privacy::LedgerEntry& e : entries) {
+    if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
+    if (has_one && e.mechanism == overheads.front()) continue;
+    return InvalidArgument("checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(),
+                           "; this run has ", has_one ? overheads.front().Describe() : std::string("none"),
+                           ", allowed is the same");
+  }
+  return OkStatus();
+}
+
 bool JobPopularity::SelectsRows() const {
   const Method method = job_.spec.training.method;
   return NamesRows(method) && job_.spec.training.sparse.rows.empty();

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/model/checkpoint.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/run/job.h"
 
@@ -13,6 +14,11 @@ namespace wisp {
 
 // Writes the output bias into `weights` and returns the rest of the release. A private run pays for it.
 Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights);
+
+// The histogram was released once: the job of a run that resumes must describe the release that was charged then. The
+// first of `overheads` is its charge.
+Status CheckHistogram(const TrainingJob& job, const privacy::Ledger& ledger, const Checkpoint& checkpoint,
+                      std::span<const privacy::Mechanism> overheads);
 
 class JobPopularity {
  public:

@@ -11,8 +11,8 @@ namespace wisp {
 
 // The untrained items of `base`, from which the run of `result` started, that this run has not trained either. An item
 // is trained if the run passed over its records once and its row in the released weights has changed. Rows that only
-// noise moved change back where rows are shrunk (shrink_rows.h), and some methods leave rows out. Both facts are
-// public: the number of steps, and released weights.
+// noise moved were restored (shrink_changes.h), and some methods leave rows out. Both facts are public: the number of
+// steps, and released weights.
 std::vector<int32_t> StillUntrained(const ModelFile& base, const Architecture& trained, const JobResult& result);
 
 }  // namespace wisp

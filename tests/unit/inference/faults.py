@@ -47,12 +47,9 @@ FAULTS = [
          "{share.scores.data() + r * n, n}, id);", "{share.scores.data() + r * n, n}, 0);",
          "successions_served_test:SuccessionsServed.ABatchIsThatOfTheSession"),
     ]),
-    *table("runtime/train/run/evaluate.cc", [
-        ("successions-not-evaluated", "Score", "AddSuccessions(lists_.successions, history, scores);", "",
-         "successions_served_test:SuccessionsServed.EvaluationIsOfTheServedLists"),
-    ]),
-    *table("runtime/personalise/evaluate_candidate.cc", [
-        ("successions-without-a-gain", "GetQuality", "AddSuccessions(lists_.successions, history, scores_);", "",
+    *table("runtime/train/list_scorer.cc", [
+        ("successions-not-evaluated", "ListScorer::Score", "AddSuccessions(lists_.successions, history, scores_);", "",
+         "successions_served_test:SuccessionsServed.EvaluationIsOfTheServedLists",
          "successions_served_test:SuccessionsServed.GainsAreOfTheServedLists"),
     ]),
 ]

@@ -6,6 +6,7 @@
 
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/personalise/evaluate_candidate.h"
+#include "runtime/train/list_scorer.h"
 #include "runtime/train/run/evaluate.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"

@@ -8,6 +8,7 @@
 
 #include "runtime/inference/session.h"
 #include "runtime/model/model_file.h"
+#include "runtime/train/list_scorer.h"
 #include "runtime/train/run/evaluate.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradients/gradient_test_util.h"

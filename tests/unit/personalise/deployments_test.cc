@@ -18,6 +18,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/personalise/evaluate_candidate.h"
 #include "runtime/personalise/evaluation_rule.h"
+#include "runtime/train/list_scorer.h"
 #include "runtime/train/run/evaluate.h"
 
 namespace wisp::deployments_test {

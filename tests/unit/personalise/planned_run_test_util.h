@@ -66,12 +66,14 @@ class PlannedRunTest : public ::testing::Test {
     contents.provenance.insert(contents.provenance.end(), runs.begin(), runs.end());
     ASSERT_TRUE(WriteModel(path, contents).ok());
   }
-  void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false, uint32_t item_features = 0) {
+  void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false, uint32_t item_features = 0,
+                OutputBias bias = OutputBias::kNone) {
     const data::Sequences ring = Ring(1);
     TrainingJob job{.spec = {.hold_out = HoldOut::kNothing, .allow_seen = allow_seen}, .sequences = &ring};
     job.spec.architecture = UniformArchitecture{
         .num_items = kItems, .max_length = 8, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
     job.spec.architecture.item_features = item_features;
+    job.spec.architecture.head.output_bias = bias;
     job.spec.training.num_steps = 60;
     job.spec.training.expected_batch = 20;
     job.spec.training.optimizer.learning_rate = 0.01f;

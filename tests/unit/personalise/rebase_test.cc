@@ -107,13 +107,16 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
 
   // It is evaluated at once, although no evaluation is due in this run, because the plan has a fixed trains_until.
   const auto planned_run = RunPlanned(OnNewBase());
-  ASSERT_TRUE(planned_run.ok()) << planned_run.status().message();
-  EXPECT_TRUE(planned_run->evaluated);
+  ASSERT_TRUE(planned_run.ok() && planned_run->evaluated) << planned_run.status().message();
   EXPECT_EQ(planned_run->serves, PlannedRunResult::Serves::kNewestCandidate);
   EXPECT_GT(Knows(output_), (learned + known) / 2);
-  EXPECT_TRUE(ModelFile::Open(output_)->untrained().empty()) << "a run passes over all records";
-
-  // A newer base adds them too; the candidate has learned from them.
+  // Nobody chose the new items. One that noise did not move further than by chance is as it was.
+  const ModelFile served = *ModelFile::Open(output_);
+  for (const int32_t item : served.untrained()) {
+    const std::string key(served.item_key(static_cast<size_t>(item)));
+    EXPECT_EQ(Row(served, key), Row(start, key));
+  }
+  // A newer base adds them too; those that the candidate has learned are not untrained in it.
   const ModelFile second = *ModelFile::Open(new_base_);
   std::vector<float> room;
   ModelContents contents = *ChangeOffer(second, std::vector<std::string>{Key(2)}, Offer::kRetired, room);
@@ -121,7 +124,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   ASSERT_TRUE(WriteModel(third, contents).ok());
   ASSERT_TRUE(Rebase({.from = new_base_, .to = third, .output = output_, .ledger = ledger_path_})->carried);
   EXPECT_FALSE(ModelFile::Open(output_)->untrained().empty());
-  EXPECT_TRUE(ModelFile::Open(files_.start)->untrained().empty());
+  EXPECT_EQ(ModelFile::Open(files_.start)->untrained().size(), served.untrained().size());
 }
 
 // Training moves the tower, and so the rows of items that only the new base has.

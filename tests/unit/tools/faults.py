@@ -16,7 +16,8 @@ FAULTS = [
     *table("tools/wisp/deployment/report_data.cc", [
         ("releases-cost-nothing-in-a-report", "ReadSteps", "other < plan.mechanisms.size()", "false",
          "cli_deployment.py"),
-        ("a-release-is-a-step-in-a-report", "ReadSteps", "|| e.purpose == kSuccessionsPurpose", "",
+        ("a-release-is-a-step-in-a-report", "ReadSteps", "deployment.steps_done, StepsTrained(ledger)",
+         "deployment.steps_done, Result<uint64_t>(entries.size())",
          "cli_deployment.py"),
     ]),
     *table("tools/wisp/convert_tensors.cc", [

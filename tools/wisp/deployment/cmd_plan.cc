@@ -121,6 +121,8 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"records_that_train", s.num_training_public()},
             {"evaluation_records", s.num_evaluation_public()},
             {"training_noise", s.training_noise},
+            {"bias_weight_releases", s.bias_weight_releases},
+            {"bias_weight_noise", s.bias_weight_noise},
             {"succession_releases", s.succession_releases},
             {"succession_share", s.succession_share},
             {"succession_noise", s.succession_noise},
@@ -131,7 +133,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"allow_seen", s.allow_seen != 0},
             {"trains_until", s.trains_until},
             {"learning_rate", s.learning_rate},
-            {"shrinks_rows", s.shrinks_rows != 0},
+            {"shrinks_changes", s.shrinks_changes != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},
             {"noise_of_an_item", p.outlook.noise_of_an_item},
             {"succession_signal", p.outlook.succession_signal},
@@ -207,9 +209,14 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
             text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
             privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
   PrintText("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
+  const auto times = [](uint32_t releases) {
+    return releases == 1 ? std::string("once") : Thousands(releases) + " times";
+  };
+  if (s.bias_weight_releases > 0)
+    PrintText("weighs    the output bias anew, %s, with noise %s\n", times(s.bias_weight_releases).c_str(),
+              text(s.bias_weight_noise).c_str());
   if (s.succession_releases > 0)
-    PrintText("counts    which item follows which, %s, with noise %s\n",
-              s.succession_releases == 1 ? "once" : (Thousands(s.succession_releases) + " times").c_str(),
+    PrintText("counts    which item follows which, %s, with noise %s\n", times(s.succession_releases).c_str(),
               text(s.succession_noise).c_str());
   PrintEvaluation(p);
   PrintText("takes     %s, and %s a run (%s of processor time); an evaluation %s (%s)\n", Megabytes(p.bytes).c_str(),
@@ -247,6 +254,7 @@ Status PrintLeft(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const DeploymentLeft left, ComputeLeft(ledger, settings));
   Json j = {{"ledger", ledger.path()},  {"runs", settings.runs},       {"runs_left", left.runs},
             {"steps_left", left.steps}, {"epsilon", settings.epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
+  if (settings.bias_weight_releases > 0) j["bias_weight_releases_left"] = left.bias_weight_releases;
   if (settings.succession_releases > 0) j["succession_releases_left"] = left.succession_releases;
   if (CountsEvaluations(settings)) j["evaluations_left"] = left.evaluations;
   if (format == OutputFormat::kJson) {

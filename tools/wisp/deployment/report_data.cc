@@ -11,7 +11,6 @@
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/run/records.h"
-#include "runtime/train/successions.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/deployment/deployment_data.h"
@@ -28,9 +27,7 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedDeployment& deployment) 
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(deployment.settings.delta));
-  for (const privacy::LedgerEntry& e : entries)
-    deployment.steps_done +=
-        e.part == privacy::RecordPart::kEvaluation || e.purpose == kSuccessionsPurpose ? 0 : e.mechanism.steps();
+  WISP_ASSIGN_OR_RETURN(deployment.steps_done, StepsTrained(ledger));
   deployment.steps_planned = deployment.steps_done + deployment.left.steps;
   if (!entries.empty())
     deployment.first_day = GetDay(entries.front().time_utc), deployment.last_day = GetDay(entries.back().time_utc);
@@ -45,7 +42,7 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedDeployment& deployment) 
       WISP_ASSIGN_OR_RETURN(const privacy::Mechanism some, all.mechanism.WithSteps(steps));
       privacy::Composition spent;
       spent.Add(some, privacy::NoiseKind::kSecure, all.loss_slack);
-      // Releases of successions come before the steps.
+      // Releases beside the steps come first.
       for (size_t other = 1; other < plan.mechanisms.size(); ++other)
         spent.Add(plan.mechanisms[other].mechanism, privacy::NoiseKind::kSecure, plan.mechanisms[other].loss_slack);
       WISP_ASSIGN_OR_RETURN(const double epsilon, spent.Epsilon(delta));

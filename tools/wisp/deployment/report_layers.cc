@@ -5,7 +5,7 @@
 
 #include "runtime/model/model_file.h"
 #include "runtime/personalise/plan_files.h"
-#include "runtime/train/run/shrink_rows.h"
+#include "runtime/train/run/shrink_changes.h"
 
 namespace wisp::tools {
 namespace {

@@ -157,9 +157,8 @@ std::string Layers(const ReportedDeployment& deployment) {
   }
   text +=
       "</table>\n<p class=\"key\">Of a weight, the root of the mean square, from the start of training to the newest "
-      "candidate. Noise alone: what this many steps would have done to a layer without data, within 15 %.";
-  if (deployment.settings.shrinks_rows != 0)
-    text += " Rows of items were taken back where they moved no further than noise.";
+      "candidate. Noise alone: what this many steps would have done to a layer without data, within 10 %.";
+  if (deployment.settings.shrinks_changes != 0) text += " Changes were shrunk by what noise makes of them.";
   return text + "</p>\n";
 }
 

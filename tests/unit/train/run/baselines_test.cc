@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runtime/train/list_scorer.h"
 #include "runtime/train/run/records.h"
 
 namespace wisp::baselines_test {

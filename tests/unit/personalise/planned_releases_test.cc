@@ -1,20 +1,22 @@
-// A plan may release successions: it pays for them with its steps, and its first run puts them into the candidate.
+// A plan may release successions and the weight of the output bias: it pays for them with its steps, and its first run
+// puts them into the candidate.
 #include <thread>
 
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/plan_change.h"
 #include "runtime/personalise/rebase.h"
+#include "runtime/train/bias_weight.h"
 #include "runtime/train/successions.h"
 #include "tests/unit/personalise/planned_run_test_util.h"
 
-namespace wisp::planned_successions_test {
+namespace wisp::planned_releases_test {
 namespace {
 
 using privacy::ChargeRequest;
 using privacy::Ledger;
 
-class PlannedSuccessions : public PlannedRunTest {
+class PlannedReleases : public PlannedRunTest {
  protected:
   static DeploymentSettings WithRelease(uint32_t releases = 1) {
     DeploymentSettings settings = Settings();
@@ -39,23 +41,34 @@ class PlannedSuccessions : public PlannedRunTest {
   }
 };
 
-TEST_F(PlannedSuccessions, EverythingTogetherCostsAtMostThePlan) {
+TEST_F(PlannedReleases, EverythingTogetherCostsAtMostThePlan) {
   for (const uint32_t releases : {1u, 3u}) {
-    const Deployment deployment = MustCalibrate(WithRelease(releases));
-    ASSERT_EQ(deployment.training.size(), 2u);
-    EXPECT_EQ(deployment.training[0].mechanism.steps(), 36u) << "steps come first";
-    EXPECT_EQ(deployment.training[1].purpose, kSuccessionsPurpose);
-    EXPECT_EQ(deployment.training[1].mechanism.steps(), releases);
+    DeploymentSettings settings = WithRelease(releases);
+    settings.bias_weight_releases = releases;
+    settings.bias_weight_share = 0.2;
+    const Deployment deployment = MustCalibrate(settings);
+    const std::vector<ChargeRequest>& all = deployment.training;
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_EQ(all[0].mechanism.steps(), 36u) << "steps come first";
+    EXPECT_EQ(all[1].purpose, kBiasWeightPurpose);
+    EXPECT_EQ(all[2].purpose, kSuccessionsPurpose);
+    EXPECT_GT(deployment.settings.bias_weight_noise, 2 * deployment.settings.succession_noise) << "the smaller share";
     Ledger ledger = *Ledger::Open(folder_ / std::to_string(releases),
                                   {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})});
     ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
     EXPECT_EQ(**ReadSettings(ledger), deployment.settings);
-    ASSERT_TRUE(ledger.Charge(Some(deployment.training[1], 1)).ok());
-    EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->succession_releases, releases - 1);
-    EXPECT_EQ(ComputeLeft(ledger, deployment.settings)->steps, 36u);
-    EXPECT_LT(ComputeLeft(ledger, deployment.settings)->epsilon, 0.05) << "what is reserved is not left";
-    for (uint32_t i = 1; i < releases; ++i) ASSERT_TRUE(ledger.Charge(Some(deployment.training[1], 1)).ok());
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(ledger.Charge(Some(deployment.training[0], 12)).ok());
+    const auto left = [&] { return *ComputeLeft(ledger, deployment.settings); };
+    for (uint32_t i = 0; i < releases; ++i) {
+      EXPECT_EQ(left().bias_weight_releases, releases - i);
+      ASSERT_TRUE(ledger.Charge(Some(all[1], 1)).ok());
+      EXPECT_EQ(left().bias_weight_releases, releases - i - 1);
+      EXPECT_EQ(left().succession_releases, releases - i);
+      ASSERT_TRUE(ledger.Charge(Some(all[2], 1)).ok());
+      EXPECT_EQ(left().succession_releases, releases - i - 1);
+      EXPECT_EQ(left().steps, 36u);
+      EXPECT_LT(left().epsilon, 0.05) << "what is reserved is not left";
+    }
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(ledger.Charge(Some(all[0], 12)).ok());
     const privacy::Delta delta = *privacy::Delta::Create(1e-4);
     const privacy::LedgerFigures figures = *ledger.Figures(delta);
     for (const auto& part : figures.parts) {
@@ -64,18 +77,21 @@ TEST_F(PlannedSuccessions, EverythingTogetherCostsAtMostThePlan) {
         EXPECT_GT(part.stated.epsilon, 7.9);
       }
     }
-    EXPECT_FALSE(ledger.Charge(Some(deployment.training[1], 1)).ok());
-    EXPECT_FALSE(ledger.Charge(Some(deployment.training[0], 1)).ok());
+    for (const ChargeRequest& charge : all) EXPECT_FALSE(ledger.Charge(Some(charge, 1)).ok());
     EXPECT_EQ(*StepsTrained(ledger), 36u) << "a release is no step";
   }
-  DeploymentSettings invalid = WithRelease();
   for (const double share : {0.0, 1.0, -1.0}) {
+    DeploymentSettings invalid = WithRelease();
     invalid.succession_share = share;
+    EXPECT_EQ(CheckSettings(invalid).code(), StatusCode::kInvalidArgument);
+    invalid = Settings();
+    invalid.bias_weight_releases = 1;
+    invalid.bias_weight_share = share;
     EXPECT_EQ(CheckSettings(invalid).code(), StatusCode::kInvalidArgument);
   }
 }
 
-TEST_F(PlannedSuccessions, AReleaseDoesNotMoveTheMomentUntilWhichEventsTrain) {
+TEST_F(PlannedReleases, AReleaseDoesNotMoveTheMomentUntilWhichEventsTrain) {
   DeploymentSettings settings = WithRelease();
   settings.trains_until = 0;
   const Deployment deployment = MustCalibrate(settings);
@@ -88,7 +104,7 @@ TEST_F(PlannedSuccessions, AReleaseDoesNotMoveTheMomentUntilWhichEventsTrain) {
   EXPECT_GT(until(), 77);
 }
 
-TEST_F(PlannedSuccessions, SmallCataloguesWithManyRecordsReleaseThem) {
+TEST_F(PlannedReleases, SmallCataloguesWithManyRecordsReleaseThem) {
   const auto plan = [](uint32_t num_items) {
     const UniformArchitecture a{
         .num_items = num_items, .max_length = 20, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
@@ -101,7 +117,26 @@ TEST_F(PlannedSuccessions, SmallCataloguesWithManyRecordsReleaseThem) {
   EXPECT_EQ(large.succession_noise, 0);
 }
 
-TEST_F(PlannedSuccessions, TheFirstRunPutsThemIntoTheCandidate) {
+TEST_F(PlannedReleases, AFixedBiasIsWeighedWhereThereAreEnoughRecords) {
+  const auto releases = [](OutputBias bias, uint32_t records, uint32_t runs) {
+    Architecture a = UniformArchitecture{
+        .num_items = 12000, .max_length = 20, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
+    a.head.output_bias = bias;
+    DeploymentSettings s =
+        SuggestDeployment({.num_records_public = records, .epsilon = 4, .delta = 1e-5, .runs = runs});
+    ChooseReleases(a, s, s);
+    EXPECT_EQ(s.bias_weight_share > 0, s.bias_weight_releases > 0);
+    EXPECT_LT(s.bias_weight_share, 0.3) << "it costs little";
+    return s.bias_weight_releases;
+  };
+  EXPECT_EQ(releases(OutputBias::kFixed, 2000, 6), 1u);
+  EXPECT_EQ(releases(OutputBias::kFixed, 2000, 365), 4u);
+  EXPECT_EQ(releases(OutputBias::kFixed, 200, 6), 0u) << "of which 160 train";
+  EXPECT_EQ(releases(OutputBias::kNone, 2000, 6), 0u);
+  EXPECT_EQ(releases(OutputBias::kTrained, 2000, 6), 0u);
+}
+
+TEST_F(PlannedReleases, TheFirstRunPutsThemIntoTheCandidate) {
   Plan(WithRelease());
   MustRun();
   EXPECT_EQ(Charged(kSuccessionsPurpose), 1u);
@@ -122,7 +157,20 @@ TEST_F(PlannedSuccessions, TheFirstRunPutsThemIntoTheCandidate) {
   EXPECT_LE(*OpenLedger().Spent(*privacy::Delta::Create(1e-4)), 8);
 }
 
-TEST_F(PlannedSuccessions, StoppedAnywhere_TheyArePaidForOnce) {
+TEST_F(PlannedReleases, TheFirstRunWeighsTheBias) {
+  DeploymentSettings settings = Settings();
+  settings.bias_weight_releases = 1;
+  settings.bias_weight_share = 0.2;
+  MakeBase(base_path_, 1, false, 0, OutputBias::kFixed);
+  Plan(settings);
+  while (MustRun().left.steps > 0) ASSERT_LT(runs_, 8);
+  EXPECT_EQ(Charged(kBiasWeightPurpose), 1u);
+  EXPECT_EQ(OpenLedger().Entries()->front().purpose, kBiasWeightPurpose);
+  EXPECT_EQ(Charged("training"), 36u);
+  EXPECT_LE(*OpenLedger().Spent(*privacy::Delta::Create(1e-4)), 8);
+}
+
+TEST_F(PlannedReleases, StoppedAnywhere_TheyArePaidForOnce) {
   Plan(WithRelease());
   PlannedRunOptions o = Options();
   o.progress = [](const JobProgress& p) { return p.step > 1; };  // after the first step
@@ -139,7 +187,7 @@ TEST_F(PlannedSuccessions, StoppedAnywhere_TheyArePaidForOnce) {
   EXPECT_EQ(Charged(kSuccessionsPurpose), 1u);
 }
 
-TEST_F(PlannedSuccessions, AChangedPlanKeepsThemAndReleasesNone) {
+TEST_F(PlannedReleases, AChangedPlanKeepsThemAndReleasesNone) {
   Plan(WithRelease());
   MustRun();
   const std::vector<Succession> first = Of(files_.candidate);
@@ -149,6 +197,7 @@ TEST_F(PlannedSuccessions, AChangedPlanKeepsThemAndReleasesNone) {
                                           {.runs = 3, .expected_batch = 100});
     ASSERT_TRUE(changed.ok()) << changed.status().message();
     EXPECT_EQ(changed->settings.succession_releases, 0u);
+    EXPECT_EQ(changed->settings.bias_weight_releases, 0u);
     ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
   }
   MustRun();
@@ -156,7 +205,7 @@ TEST_F(PlannedSuccessions, AChangedPlanKeepsThemAndReleasesNone) {
   EXPECT_EQ(Charged(kSuccessionsPurpose), 1u);
 }
 
-TEST_F(PlannedSuccessions, ARebaseCarriesThemByKeys) {
+TEST_F(PlannedReleases, ARebaseCarriesThemByKeys) {
   Plan(WithRelease());
   MustRun();
   const std::vector<Succession> first = Of(files_.candidate);
@@ -183,7 +232,7 @@ TEST_F(PlannedSuccessions, ARebaseCarriesThemByKeys) {
 
 // The app's update brings successions of its own. Those that the device released count more. Without any, those of the
 // new base replace those of the old one.
-class SuccessionsOfBases : public PlannedSuccessions {
+class SuccessionsOfBases : public PlannedReleases {
  protected:
   void Write(const std::string& path, const std::vector<Succession>& successions) {
     const ModelFile base = *ModelFile::Open(base_path_);
@@ -221,4 +270,4 @@ TEST_F(SuccessionsOfBases, AfterARelease_AreThoseThatTheDeviceLearned) {
 }
 
 }  // namespace
-}  // namespace wisp::planned_successions_test
+}  // namespace wisp::planned_releases_test
