@@ -66,7 +66,7 @@ def test_texts_and_ids_give_the_same_result():
     r = run("wisp embed e.wisp --text 'Word7 word8 word9 word9' --max-length 4 --json")
     assert r.out == texts.out, "a text that is cut is not the one that is left of it"
     run("wisp embed e.wisp --text a --max-length 2", 2, "--max-length is 2, allowed are 3 to 20")
-    run("wisp embed e.wisp --ids 2,7,3 --max-length 5", 2, "excludes")
+    run("wisp embed e.wisp --ids 2,7,3 --max-length 5", 2, "allowed is one of the two")
     run("wisp embed e.wisp --text a\udcff", 3, "UTF-8")
     run("wisp privacy decoding --samples many", 2, "see wisp privacy decoding --help")
     run("wisp convert encoder --out bare.wisp --no-tokenizer")
@@ -187,7 +187,7 @@ def test_the_planned_memory():
     assert {**r["training"], "recipe": "adapter.json"} == adapter_json.json["training"]
     assert "records_at_most" not in r["training"]
     r = run("wisp inspect e.wisp --memory --recipe r.json")
-    assert "exact, however many records a step draws" in r.out, "a plan of phantom clipping depends on the draw"
+    assert "exact, however many records a step samples" in r.out, "a plan of phantom clipping depends on the sample"
     for less in ("--trains head", "--max-length 5"):
         r = run(f"wisp inspect e.wisp --memory --recipe r.json {less} --threads 1 --json")
         assert r["training"]["total"] < whole.json["training"]["total"]
