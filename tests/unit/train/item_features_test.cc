@@ -112,16 +112,19 @@ TEST_F(ItemFeaturesTest, OtherRunsAreRefused) {
   Ledger ledger = OpenLedger("l");
   const TrainingOptions good = Options(&ledger);
   ASSERT_TRUE(Trainer::Check(kSmall, start_, ring_.records, good).ok());
-  std::vector<TrainingOptions> all(7, good);
+  std::vector<TrainingOptions> all(6, good);
   all[0].optimizer = {.kind = OptimizerKind::kSgd};
   all[1].ema_decay = 0.9f;
   all[2].trained_part = TrainedPart::kBlocks;
   all[3].item_features.count = kFeatures + 1;
   all[4].item_features.rate = -1;
-  all[5].num_negatives = 8;
   std::vector<float> infinite = values_;
   infinite[5] = INFINITY;
-  all[6].item_features.values = infinite;
+  all[5].item_features.values = infinite;
+  if (kHasSparse) {
+    all.push_back(good);
+    all.back().num_negatives = 8;
+  }
   for (const TrainingOptions& o : all) {
     const Status status = Trainer::Check(kSmall, start_, ring_.records, o);
     EXPECT_FALSE(status.ok());
