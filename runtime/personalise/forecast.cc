@@ -34,7 +34,7 @@ constexpr double kSignalRate = 0.0018, kMostRate = 0.01;
 // A large catalogue needs smaller steps: among more items, the noise of a step lifts more irrelevant ones past the
 // relevant ones.
 constexpr double kMaxRateItems = 480, kRatePower = 0.9, kLeastShare = 0.4;
-// Above this noise to signal shrinking changes helps; below 0.13 it hurts.
+// Shrinking changes helped at a noise to signal of 0.26 and above, and hurt at 0.13 (docs/papers/what-helps.md).
 constexpr double kNoiseToShrink = 0.2;
 // Fewer training records than that are not worth a release beside the steps. In long plans there is another one after
 // so many runs, because tastes turn.
