@@ -81,18 +81,17 @@ wisp_plan Filled(const wisp::Architecture& a, const wisp::DeploymentSettings& s,
   plan.records_that_train = s.num_training_public();
   plan.evaluation_records = s.num_evaluation_public();
   plan.outlook = static_cast<wisp_outlook>(outlook.kind);
-  plan.training_noise = s.training_noise;
-  plan.evaluation_noise = s.evaluation_noise;
+  plan.training_noise = s.training_noise, plan.evaluation_noise = s.evaluation_noise;
   plan.noise_to_signal = outlook.noise_to_signal;
   plan.noise_of_an_item = outlook.noise_of_an_item;
   plan.succession_releases = s.succession_releases, plan.succession_share = s.succession_share;
   plan.succession_noise = s.succession_noise, plan.succession_signal = outlook.succession_signal;
+  plan.bias_weight_releases = s.bias_weight_releases, plan.bias_weight_share = s.bias_weight_share;
+  plan.bias_weight_noise = s.bias_weight_noise;
   plan.found_gain = outlook.found.value_or(std::nan(""));
   plan.bytes = bytes;
-  plan.cpu_seconds_of_run = time.cpu_of_run;
-  plan.seconds_of_run = time.wall_of_run;
-  plan.cpu_seconds_of_evaluation = time.cpu_of_evaluation;
-  plan.seconds_of_evaluation = time.wall_of_evaluation;
+  plan.cpu_seconds_of_run = time.cpu_of_run, plan.seconds_of_run = time.wall_of_run;
+  plan.cpu_seconds_of_evaluation = time.cpu_of_evaluation, plan.seconds_of_evaluation = time.wall_of_evaluation;
   return plan;
 }
 
@@ -195,6 +194,7 @@ Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp
     budget.runs_left = left.runs;
     budget.steps_left = left.steps;
     budget.evaluations_left = left.evaluations, budget.succession_releases_left = left.succession_releases;
+    budget.bias_weight_releases_left = left.bias_weight_releases;
   }
   return wisp::ports::FillResult(budget, out, "wisp_budget");
 }

@@ -103,6 +103,9 @@ typedef struct wisp_plan { /* the plan that follows from the options */
   uint64_t succession_releases;
   double succession_share, succession_noise; /* noise multiplier of a release */
   double succession_signal;                  /* an item's counts in a release, beside its noise */
+  /* releases of the weight of the output bias; 0: none. Alone they would cost this share of epsilon */
+  uint64_t bias_weight_releases;
+  double bias_weight_share, bias_weight_noise; /* noise multiplier of a release */
 } wisp_plan;
 
 /* Finds the noise and writes the plan into the ledger. Reads no event. `plan` may be NULL. Call it at each start: if
@@ -134,7 +137,7 @@ typedef struct wisp_budget {
   /* left of the plan as written; once other runs or samples were charged beside it, fewer may fit the limit.
    * Evaluations are counted only for WISP_EVALUATION_PRIVATE */
   uint64_t runs_left, steps_left, evaluations_left;
-  uint64_t succession_releases_left; /* with has_plan */
+  uint64_t succession_releases_left, bias_weight_releases_left; /* with has_plan */
 } wisp_budget;
 
 /* `delta` is used if the ledger has no limit. `anchor` may be NULL. */

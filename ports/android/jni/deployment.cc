@@ -48,7 +48,8 @@ jobject Plan(JNIEnv* env, jclass, jobject given, jobject anchor_object) {
                          static_cast<jint>(p.outlook), p.training_noise, p.evaluation_noise, p.noise_to_signal,
                          p.found_gain, static_cast<jlong>(p.bytes), p.seconds_of_run, p.seconds_of_evaluation,
                          static_cast<jboolean>(p.was_there != 0), static_cast<jlong>(p.succession_releases),
-                         p.succession_share, p.succession_noise, p.succession_signal);
+                         p.succession_share, p.succession_noise, p.succession_signal,
+                         static_cast<jlong>(p.bias_weight_releases), p.bias_weight_share, p.bias_weight_noise);
     CheckPending(env);
     return result;
   });
@@ -62,7 +63,7 @@ jobject Budget(JNIEnv* env, jclass, jstring ledger, jobject anchor_object, jdoub
     jobject result =
         New(env, Made::kBudget, b.epsilon_stated, b.delta, b.epsilon_limit, static_cast<jboolean>(b.has_plan != 0),
             static_cast<jlong>(b.runs_left), static_cast<jlong>(b.steps_left), static_cast<jlong>(b.evaluations_left),
-            static_cast<jlong>(b.succession_releases_left));
+            static_cast<jlong>(b.succession_releases_left), static_cast<jlong>(b.bias_weight_releases_left));
     CheckPending(env);
     return result;
   });

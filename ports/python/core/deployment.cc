@@ -75,6 +75,9 @@ Dict GetPlan(const wisp_plan& plan) {
   out["succession_share"] = plan.succession_share;
   out["succession_noise"] = plan.succession_noise;
   out["succession_signal"] = plan.succession_signal;
+  out["bias_weight_releases"] = plan.bias_weight_releases;
+  out["bias_weight_share"] = plan.bias_weight_share;
+  out["bias_weight_noise"] = plan.bias_weight_noise;
   return out;
 }
 
@@ -119,6 +122,7 @@ Dict Budget(Dict dict) {
   out["steps_left"] = budget.steps_left;
   out["evaluations_left"] = budget.evaluations_left;
   out["succession_releases_left"] = budget.succession_releases_left;
+  out["bias_weight_releases_left"] = budget.bias_weight_releases_left;
   return out;
 }
 

@@ -26,6 +26,7 @@ def test_lives_its_runs(deployment):
     many = wisp.make_plan(**{**plan, "num_records_public": 6000}, dry_run=True)
     assert many.succession_releases == 1 and 0 < many.succession_share < 1 and many.succession_signal > 0
     assert many.succession_noise > 0
+    assert many.bias_weight_releases == 0 and many.bias_weight_share == 0 == many.bias_weight_noise  # no bias
     assert not made.was_there and wisp.make_plan(**plan).was_there
     with pytest.raises(wisp.PrivacyRefused, match="the number of runs is 3, asked for is 2"):
         wisp.make_plan(**{**plan, "runs": 2})
@@ -35,7 +36,8 @@ def test_lives_its_runs(deployment):
     assert report.line().startswith("2 steps") and report.line().endswith("2 runs left")
     assert all(kind in ("info", "warning") and sentence for kind, sentence in report.sentences)
     left = wisp.budget(plan["ledger"])
-    assert left.has_plan and left.runs_left == 2 and left.epsilon_limit == 4 and left.succession_releases_left == 0
+    assert left.has_plan and left.runs_left == 2 and left.epsilon_limit == 4
+    assert left.succession_releases_left == 0 == left.bias_weight_releases_left
     changed, factor = wisp.change_plan(CAFE, plan["ledger"], runs=4, dry_run=True)
     assert changed.runs >= 4 and factor == 1
     assert [wisp.run_planned(**planned_run).runs_left for _ in range(2)] == [1, 0]

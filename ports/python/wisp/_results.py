@@ -168,6 +168,9 @@ class Plan:
     succession_share: float  #: of epsilon, which these releases would cost alone
     succession_noise: float  #: multiplier of a release
     succession_signal: float  #: an item's counts in a release, beside its noise
+    bias_weight_releases: int  #: of the weight of the output bias; 0: none
+    bias_weight_share: float  #: of epsilon, which these releases would cost alone
+    bias_weight_noise: float  #: multiplier of a release
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,6 +185,7 @@ class Budget:
     steps_left: int
     evaluations_left: int
     succession_releases_left: int  #: with has_plan
+    bias_weight_releases_left: int  #: with has_plan
 
 
 @dataclasses.dataclass(frozen=True)

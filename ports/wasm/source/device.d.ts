@@ -80,7 +80,7 @@ export interface PlannedRunResult {
 
 export interface Budget {
   epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number;
-  evaluationsLeft: number; successionReleasesLeft: number;
+  evaluationsLeft: number; successionReleasesLeft: number; biasWeightReleasesLeft: number;
 }
 
 /** A message of a run. */

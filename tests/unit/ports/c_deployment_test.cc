@@ -133,11 +133,14 @@ TEST_F(CDeploymentTest, PlansRunsAndSaysWhatIsLeft) {
   EXPECT_EQ(MustRunPlanned().steps, 0u);
 }
 
-TEST_F(CDeploymentTest, SaysHowOftenAPlanReleasesSuccessions) {
+TEST_F(CDeploymentTest, SaysHowOftenAPlanReleasesSuccessionsAndTheBiasWeight) {
+  WriteTiny(base_, 1, OutputBias::kFixed);
   plan_.dry_run = 1;
   wisp_plan plan = MustPlan();
   EXPECT_EQ(plan.succession_releases, 0u);
   EXPECT_EQ(plan.succession_noise, 0);
+  EXPECT_EQ(plan.bias_weight_releases, 0u);
+  EXPECT_EQ(plan.bias_weight_noise, 0);
   plan_.dry_run = 0;
   plan_.num_records_public = 2000;
   plan = MustPlan();
@@ -146,9 +149,15 @@ TEST_F(CDeploymentTest, SaysHowOftenAPlanReleasesSuccessions) {
   EXPECT_LT(plan.succession_share, 1);
   EXPECT_GT(plan.succession_noise, 0);
   EXPECT_GT(plan.succession_signal, 0);
+  EXPECT_EQ(plan.bias_weight_releases, 1u);
+  EXPECT_GT(plan.bias_weight_share, 0);
+  EXPECT_LT(plan.bias_weight_share, plan.succession_share);
+  EXPECT_GT(plan.bias_weight_noise, 0);
   EXPECT_EQ(Budget().succession_releases_left, 1u);
+  EXPECT_EQ(Budget().bias_weight_releases_left, 1u);
   MustRunPlanned();
   EXPECT_EQ(Budget().succession_releases_left, 0u);
+  EXPECT_EQ(Budget().bias_weight_releases_left, 0u);
 }
 
 TEST_F(CDeploymentTest, ChangesAPlanAndSaysWhatThatCosts) {

@@ -19,10 +19,12 @@ inline const UniformArchitecture kTiny = {
 
 // Writes a model with items "k0" .. "k11". Its weights are random, in the words of `wisp new`, so that sampling from
 // them is free.
-inline void WriteTiny(const std::string& path, uint32_t seed = 1) {
-  const std::vector<float> weights = wisp::test::RandomWeights(kTiny, seed);
+inline void WriteTiny(const std::string& path, uint32_t seed = 1, OutputBias bias = OutputBias::kNone) {
+  UniformArchitecture tiny = kTiny;
+  tiny.output_bias = bias;
+  const std::vector<float> weights = wisp::test::RandomWeights(tiny, seed);
   ModelContents contents{
-      .architecture = kTiny,
+      .architecture = tiny,
       .weights = weights,
       .provenance = {
           {.description = "random weights", .mechanisms = {"random"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}};

@@ -122,6 +122,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"evaluation_records", s.num_evaluation_public()},
             {"training_noise", s.training_noise},
             {"bias_weight_releases", s.bias_weight_releases},
+            {"bias_weight_share", s.bias_weight_share},
             {"bias_weight_noise", s.bias_weight_noise},
             {"succession_releases", s.succession_releases},
             {"succession_share", s.succession_share},

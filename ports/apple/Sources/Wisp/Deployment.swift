@@ -36,6 +36,11 @@ public struct Deployment: Sendable {
     public let successionShare: Double
     /// The noise multiplier of a release.
     public let successionNoise: Double
+    /// Releases of the weight of the output bias; 0: none. Alone they would cost this share of epsilon.
+    public let biasWeightReleases: UInt64
+    public let biasWeightShare: Double
+    /// The noise multiplier of a release.
+    public let biasWeightNoise: Double
     /// Bytes that a run holds while it steps, beside the log.
     public let bytes: UInt64
     /// The ledger already had the plan, and nothing was written.
@@ -74,7 +79,9 @@ public struct Deployment: Sendable {
     return Plan(
       runs: plan.runs, stepsPerRun: plan.steps_per_run, isHopeless: plan.outlook == WISP_OUTLOOK_HOPELESS,
       successionReleases: plan.succession_releases, successionShare: plan.succession_share,
-      successionNoise: plan.succession_noise, bytes: plan.bytes, wasThere: plan.was_there != 0)
+      successionNoise: plan.succession_noise, biasWeightReleases: plan.bias_weight_releases,
+      biasWeightShare: plan.bias_weight_share, biasWeightNoise: plan.bias_weight_noise, bytes: plan.bytes,
+      wasThere: plan.was_there != 0)
   }
 
   public struct PlannedRun: Sendable {

@@ -174,6 +174,7 @@ final class WispTests: XCTestCase {
       base: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), dataset: "guests")
     let plan = try deployment.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, runs: 3, unit: .user, stepsPerRun: 2)
     XCTAssertEqual(plan.runs, 3)
+    XCTAssertEqual(plan.biasWeightReleases, 0)
     XCTAssertFalse(plan.wasThere)
     let plannedRun = try await deployment.runPlanned(threads: 1)
     XCTAssertTrue(plannedRun.changed)

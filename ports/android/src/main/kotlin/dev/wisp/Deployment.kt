@@ -91,7 +91,12 @@ class Plan internal constructor(
     /** The noise multiplier of a release. */
     val successionNoise: Double,
     /** An item's counts in a release, beside its noise. */
-    val successionSignal: Double
+    val successionSignal: Double,
+    /** Releases of the weight of the output bias; 0: none. Alone they would cost this share of epsilon. */
+    val biasWeightReleases: Long,
+    val biasWeightShare: Double,
+    /** The noise multiplier of a release. */
+    val biasWeightNoise: Double
 ) {
     val outlook: Outlook = Outlook.values()[outlook]
 }
@@ -164,7 +169,8 @@ data class Budget(
     val runsLeft: Long,
     val stepsLeft: Long,
     val evaluationsLeft: Long,
-    val successionReleasesLeft: Long
+    val successionReleasesLeft: Long,
+    val biasWeightReleasesLeft: Long
 )
 
 /** The quality of a model on a log. Local only: not private, do not send it anywhere. */
