@@ -21,14 +21,20 @@ With --grow people come over the runs: run t of T has the first t / T of them.
 A log is divided by a day (`wisp plan --trains-until`): what people did before it trains, what they did later evaluates.
 Of a cafe's events the last fifth is later; of histories, which have no times, the last fifth of each.
 Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
+--json appends a line for each deployment; `tools/lab/reproduce/gains.py take` makes the measured gains of them, which
+the documents and `wisp plan` quote. It also measures what the releases before the first step bring alone, with one run
+that takes no step worth its name.
 Exit codes: 0 measured, 1 wisp failed.
 """
 import argparse
 import collections
 import csv
+import datetime
 import json
 import os
 import random
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -229,14 +235,32 @@ def first_users(log, path, share):
     return path
 
 
+def device():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        found = re.search(r"model name\s*: (.*)", lines.read())
+    return " ".join(found[1].split()) if found else "unnamed processor"
+
+
+def releases_alone(wisp, split, plan, words, deployment, test):
+    """NDCG@10 of a candidate that has the plan's releases and no training; None if the plan has none."""
+    if plan["bias_weight_releases"] + plan["succession_releases"] == 0:
+        return None
+    ledger, out = split.path(f"{os.getpid()}.alone.ledger"), split.path(f"{os.getpid()}.alone.wisp")
+    deployment = [ledger if before == "--ledger" else word for before, word in zip(["", *deployment], deployment)]
+    wisp("plan", *deployment, *words, "--learning-rate", 1e-9)
+    wisp("personalise", *deployment, "--out", out)
+    return wisp.ndcg(out + ".candidate" if os.path.exists(out + ".candidate") else out, test)
+
+
 def live(wisp, split, options, users, seed):
     base, test, log = split.base(), split.test(), split.device(users, seed)
     ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
     deployment = ["--data", log, "--model", base, "--ledger", ledger, "--dataset", f"device {seed}"]
-    plan = wisp("plan", *deployment, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users,
-                "--for", f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until",
-                split.trains_until(log),
-                *options.plan)
+    words = ["--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users, "--for",
+             f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until", split.trains_until(log),
+             *options.plan]
+    plan = wisp("plan", *deployment, *words)
+    alone = releases_alone(wisp, split, plan, words, deployment, test)
     better, seconds, everyone = [], 0, log
     for number in range(1, options.runs + 1):
         if options.grow:
@@ -261,13 +285,26 @@ def live(wisp, split, options, users, seed):
     for name in os.listdir(split.folder):
         if name.startswith(f"{os.getpid()}."):
             os.remove(split.path(name))
-    return {"what": options.what, "genre": options.genre, "users": users, "seed": seed, "epsilon": options.epsilon,
-            "runs": options.runs, "plan": options.plan, "steps": plan["steps_per_run"] * plan["runs"],
-            "batch": plan["expected_batch"], "learning_rate": plan["learning_rate"], "noise": plan["training_noise"],
-            "noise_to_signal": plan["noise_to_signal"], "noise_of_an_item": plan["noise_of_an_item"],
-            "outlook": plan["outlook"], "ordinary": ordinary, "base": before, "served": served, "candidate": newest,
-            "gain": served / before - 1, "gain_of_candidate": None if newest is None else newest / before - 1,
-            "serves": better[-1], "runs_of_base": better.count("the base"), "seconds": seconds}
+    items = wisp("inspect", base, threads=False)["architecture"]["items"]
+    of_plan = {key: plan[key] for key in ("learning_rate", "noise_to_signal", "noise_of_an_item", "succession_signal",
+                                          "bias_weight_releases", "succession_releases", "outlook")}
+    return {"what": options.what, "genre": options.genre, "whole": options.whole, "items_kept": options.items_kept,
+            "grow": options.grow, "users": users, "seed": seed, "epsilon": options.epsilon, "runs": options.runs,
+            "plan": options.plan, "items": items, "steps": plan["steps_per_run"] * plan["runs"],
+            "batch": plan["expected_batch"], "noise": plan["training_noise"], **of_plan, "ordinary": ordinary,
+            "base": before, "served": served, "candidate": newest, "gain": served / before - 1,
+            "gain_of_candidate": None if newest is None else newest / before - 1,
+            "gain_of_releases": None if alone is None else alone / before - 1, "serves": better[-1],
+            "runs_of_base": better.count("the base"), "seconds": seconds, "device": device(),
+            "date": datetime.date.today().isoformat(), "command": command()}
+
+
+def command():
+    """How this program was called, without what does not change a figure, and without folders of this machine."""
+    words = sys.argv[1:]
+    kept = [os.path.basename(word) for before, word in zip(["", *words], words)
+            if not {before, word} & {"--json", "--work", "--wisp", "--model", "--threads"}]
+    return shlex.join(["measure.py", *kept])
 
 
 def main():
