@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/core/hex.h"
+#include "runtime/privacy/accounting/mechanism_kind.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 
@@ -67,6 +68,19 @@ void DescribeRecords(PrivacyStatement& s, bool steps) {
   if (steps) AddOnce(s.unprotected_parts, "the tokenizer");
 }
 
+// Says what searches release, of which no run but the best is covered.
+void DescribeSearches(PrivacyStatement& s) {
+  bool others = false;
+  std::string released;
+  for (const Mechanism& m : s.mechanisms) {
+    if (m.kind().released != nullptr) released = m.kind().released;
+    others |= m.kind().released == nullptr;
+  }
+  if (released.empty()) return;
+  s.output = others ? s.output + "; of searches alone: " + released : released;
+  AddOnce(s.unprotected_parts, "the number of runs of a search and the time that it took, which must not be released");
+}
+
 // Says in words what is released, and which accountant the figure comes from.
 void Describe(PrivacyStatement& s, const SampleKinds& samples, bool steps) {
   if (samples.any() && !steps) s.sampling = SamplingDone::kNone;
@@ -95,6 +109,7 @@ void Describe(PrivacyStatement& s, const SampleKinds& samples, bool steps) {
     s.samples_from_weights = weights;
     s.samples_from_texts = samples.texts;
   }
+  DescribeSearches(s);
   if (s.set_by == Accountant::kRdp)
     s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
   if (s.set_by == Accountant::kPure)

@@ -186,9 +186,11 @@ double WorstDirection(std::span<const Mechanism> mechanisms, double known, const
 // True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range sample
 // (kinds/bounded_range.cc) pays for the worst t at every epsilon at once: its losses have variance eta^2 / 3, where
 // each member's have at most eta^2 / 4. RDP adds up the members' own, so it may be below. It may also be below if
-// samples are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
+// samples are rounded up to few kinds, or are so many that the transform's rounding exceeds delta. Some kinds have no
+// PLD.
 bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
-  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return m.is_sample(); });
+  return std::any_of(mechanisms.begin(), mechanisms.end(),
+                     [](const Mechanism& m) { return m.is_sample() || m.kind().discretise == nullptr; });
 }
 
 // A figure with everything that it depends on.

@@ -43,6 +43,8 @@ struct MechanismKind {
   // not name it.
   const char* sampling;
   const char* participation;
+  // A statement's words for what is released. Null: the weights after every step, or samples.
+  const char* released;
   std::array<MechanismParameter, Mechanism::kMostParameters> parameters;  // unused ones have no name
 
   // The number of training steps in one unit of steps(). Null: 1.
@@ -64,7 +66,8 @@ struct MechanismKind {
   bool (*is_symmetric)(const Mechanism&);
   // The noise multiplier of one plain Gaussian that costs as much as all steps, if there is one. Null: never.
   std::optional<double> (*as_one_gaussian)(const Mechanism&);
-  // The losses of one step that `discretise` covers, and their distribution (pld.h) on a grid of this step.
+  // The losses of one step that `discretise` covers, and their distribution (pld.h) on a grid of this step. Null: the
+  // distribution is not known, `fits_grid` is false, and RDP alone gives a figure.
   LossRange (*range)(const Mechanism&, Direction);
   DiscretePld (*discretise)(const Mechanism&, Direction, double step);
   // All steps on a grid of their own, in both directions, if that is more precise. Null: it never is.
@@ -81,7 +84,7 @@ struct MechanismKind {
 std::span<const MechanismKind* const> MechanismKinds();
 
 extern const MechanismKind kGaussianKind, kPoissonSubsampledGaussianKind, kUniformResponseKind, kResponseKind,
-    kBoundedRangeKind, kRandomAllocationKind, kCorrelatedGaussianKind;
+    kBoundedRangeKind, kRandomAllocationKind, kCorrelatedGaussianKind, kPrivateSearchKind;
 
 }  // namespace wisp::privacy
 

@@ -4,8 +4,8 @@ namespace wisp::privacy {
 namespace {
 
 constexpr const MechanismKind* kMechanismKinds[] = {
-    &kGaussianKind,     &kPoissonSubsampledGaussianKind, &kUniformResponseKind,   &kResponseKind,
-    &kBoundedRangeKind, &kRandomAllocationKind,          &kCorrelatedGaussianKind};
+    &kGaussianKind,     &kPoissonSubsampledGaussianKind, &kUniformResponseKind,    &kResponseKind,
+    &kBoundedRangeKind, &kRandomAllocationKind,          &kCorrelatedGaussianKind, &kPrivateSearchKind};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "runtime/privacy/accounting/kinds/correlated_gaussian.h"
+#include "runtime/privacy/accounting/kinds/private_search.h"
 #include "runtime/privacy/accounting/kinds/random_allocation.h"
 #include "tests/unit/privacy/accounting/sampling_test_util.h"
 #include "tests/unit/model/model_test_util.h"
@@ -135,6 +136,28 @@ TEST_F(LedgerStatementTest, EpochsAndRuns_ArePlannedLimitedAndFiltered) {
   const double alone = Pld({epochs(2), run, kTraining}, kDelta);
   EXPECT_GE(*filtered.Spent(DeltaAt(kDelta)), alone);
   EXPECT_LE(*filtered.Spent(DeltaAt(kDelta)), 8);
+}
+
+// A search covers its best run alone, and its figure is by RDP, also after it is composed with other charges.
+TEST_F(LedgerStatementTest, SaysWhatASearchReleases) {
+  const Mechanism search = *PrivateSearch({.noise_multiplier = 3,
+                                           .sampling_probability = 0.1,
+                                           .run_steps = 50,
+                                           .score_noise_multiplier = 12,
+                                           .expected_runs = 6});
+  Ledger ledger =
+      *Ledger::Open(folder_ / "search", {.dataset = "history", .record = RecordSpec::Any(PrivacyUnit::kUser)});
+  ASSERT_TRUE(ledger.Charge({.mechanism = search, .run = "search", .purpose = "search"}).ok());
+  const PrivacyStatement alone = *MakeStatement(ledger, "search", DeltaAt(kDelta));
+  EXPECT_NEAR(alone.epsilon.value(), *RdpEpsilon(std::vector{search}, DeltaAt(kDelta)), 1e-9);
+  EXPECT_EQ(alone.output.find("the weights of the best run of each search"), 0u) << alone.output;
+  EXPECT_NE(ToText(alone).find("the number of runs of a search"), std::string::npos) << ToText(alone);
+  EXPECT_NE(ToText(alone).find("expected runs 6"), std::string::npos) << ToText(alone);
+  ASSERT_TRUE(ledger.Charge({.mechanism = kTraining, .run = "run", .purpose = "training"}).ok());
+  const PrivacyStatement both = *MakeStatement(ledger, "search", DeltaAt(kDelta));
+  EXPECT_NE(both.output.find("after every step"), std::string::npos) << both.output;
+  EXPECT_NE(both.output.find("of searches alone"), std::string::npos) << both.output;
+  EXPECT_GT(both.epsilon.value(), alone.epsilon.value());
 }
 
 // Samples reveal different data: what the weights learned from, or texts in a prompt. The charge for texts protects no

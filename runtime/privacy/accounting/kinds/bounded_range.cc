@@ -85,6 +85,7 @@ constinit const MechanismKind kBoundedRangeKind{
     .is_sample = true,
     .sampling = nullptr,
     .participation = nullptr,
+    .released = nullptr,
     .parameters = {{{"range", "range", kAboveZero, std::numeric_limits<double>::max(), "a positive number"}}},
     .steps_of_unit = nullptr,
     .check = nullptr,

@@ -62,6 +62,7 @@ constinit const MechanismKind kCorrelatedGaussianKind{
     .participation =
         "each record took part in a fixed number of steps at equal distances, which need not be secret: no "
         "amplification by sampling is claimed; each step took back a part of the noise of the step before",
+    .released = nullptr,
     .parameters = {{{"noise_multiplier", "noise multiplier", 1e-6, 1e12, "1e-6 to 1e12"},
                     {"lambda", "part taken back", 0, kBelowOne, "0 and above, below 1"},
                     {"participations", "steps of a record", 1, 0x1p20, "1 to 2^20", true},

@@ -318,6 +318,7 @@ constinit const MechanismKind kRandomAllocationKind{
     .participation =
         "in every epoch each record took part in exactly one step, which was chosen at random for it alone "
         "and is not released",
+    .released = nullptr,
     .parameters = {{{"noise_multiplier", "noise multiplier", 0.1, 1e4, "0.1 to 1e4"},
                     {"epoch_steps", "steps of an epoch", 1, 0x1p20, "1 to 2^20", true}}},
     .steps_of_unit = [](const Mechanism& m) { return static_cast<uint64_t>(m.Parameter("epoch_steps")); },

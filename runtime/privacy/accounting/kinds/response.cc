@@ -96,6 +96,7 @@ constexpr MechanismKind MakeResponseKind(const MechanismParameter& public_values
       .is_sample = true,
       .sampling = nullptr,
       .participation = nullptr,
+      .released = nullptr,
       .parameters = {public_values, kLambda},
       .steps_of_unit = nullptr,
       .check = nullptr,
