@@ -143,6 +143,14 @@ def drawn(root):
             yield f"docs/measured.md lacks what tools/lab/reproduce/measured.py draw writes: {line[:160]}"
 
 
+def gains(root):
+    """Checks that the tables of gains, and the code that forecasts them, are what their data give."""
+    made = subprocess.run([sys.executable, "-B", root / "tools/lab/reproduce/gains.py", "check"], check=False,
+                          capture_output=True, text=True)
+    if made.returncode != 0:
+        yield made.stdout.strip() or f"gains.py check: {made.stderr.strip()[-300:]}"
+
+
 def planted(root):
     """Checks that SECURITY.md names no more planted faults than there are."""
     said = re.search(r"plants more than (\d+) faults", (root / "SECURITY.md").read_text(encoding="utf-8"))
@@ -159,7 +167,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: quoted_figures.py ROOT")
     root = Path(sys.argv[1]).resolve()
-    found = [*faults(root), *drawn(root), *planted(root)]
+    found = [*faults(root), *drawn(root), *gains(root), *planted(root)]
     print(*found, sep="\n", end="\n" if found else "")
     print(f"{len(MEASURED) + len(FIGURES) + len(GATES)} figures, {len(found)} that differ")
     sys.exit(1 if found else 0)

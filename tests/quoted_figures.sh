@@ -21,7 +21,8 @@ printed privacy_filter_test '*Year*' algorithms.md \
 printed plan_change_test 'Cost*' personalise.md 's/^after +([0-9]+ %) of the steps: ([0-9]\.[0-9]{2})[0-9]*$/| \1 | \2 times |/p'
 
 # A figure that was changed in one place only is noticed, wherever that is, and so is a missing quotation.
-git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants docs/results models/reproduce tools/lab/reproduce | tar -C "$root" --null -T - -cf tree.tar
+git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants docs/results models/reproduce tools/lab/reproduce \
+  runtime/personalise/measured_gains.cc | tar -C "$root" --null -T - -cf tree.tar
 changed() {  # SENTENCE FILE SED-EXPRESSION
   rm -rf tree && mkdir tree && tar -C tree -xf tree.tar
   sed -i "$3" "tree/$2"
@@ -38,6 +39,9 @@ changed "docs/measured.md: .*draw does not write: | private step" docs/results/m
 changed "measured.jsonl, line 3: it is damaged" docs/results/measured.jsonl '3s/.$//'
 changed "README.md: the best ten after one more event is" README.md '/the best 10 after 200 events/s/0.033/0.034/'
 changed "is not found as" docs/performance.md '/^| open | 410/s/open/opening/'
+changed "docs/gains.md: .*gains.py draw writes: | cafe: other tastes.* 0.1934" docs/results/gains.jsonl '1s/"base": 0.1921/"base": 0.1934/'
+changed "README.md: .*gains.py draw writes: | 2,000 | +9 to" docs/results/gains.jsonl '2s/"lowest": [0-9.]*/"lowest": 0.09/'
+changed "measured_gains.cc: .*gains.py draw writes: *.people = 500" runtime/personalise/measured_gains.cc '/people = 500/s/runs = 12/runs = 13/'
 changed "more than 90000 planted faults" SECURITY.md 's/more than [0-9]* faults/more than 90000 faults/'
 
 # A figure comes from a command's JSON, in bold beyond its bound. A command that fails leaves the data as they are.
@@ -60,7 +64,7 @@ drawn() {  # TABLE PAGE PLOT: where they differ from the tree's
   cmp -s "papers/$3" "$root/$3" && { [ "${2%/*}" != docs/papers ] || cmp -s "papers/$2" "$root/$2"; }
 }
 for results in "$root"/docs/results/*.jsonl; do
-  [ "$(basename "$results")" != measured.jsonl ] || continue
+  case $(basename "$results") in measured.jsonl | gains.jsonl) continue ;; esac
   name=$(basename "$results" .jsonl) page=docs/papers/$(basename "$results" .jsonl).md table=$(basename "$results" .jsonl)
   [ "$name" != sst2 ] || page=sst2.md table=docs/results/sst2.json
   drawn "$table" "$page" "docs/papers/$name.svg" || fail "docs/papers/$name is not what tools/lab/reproduce/draw.py draws"

@@ -86,7 +86,7 @@ typedef struct wisp_plan { /* the plan that follows from the options */
   uint32_t runs, evaluations;                                      /* runs; runs that evaluate */
   uint64_t steps_per_run;                                          /* steps of a run, on average */
   uint32_t expected_batch, records_that_train, evaluation_records; /* of the public number of records */
-  wisp_outlook outlook; /* follows from `noise_to_signal`, `noise_of_an_item` and `succession_signal` */
+  wisp_outlook outlook; /* by the gain of the nearest measured deployment; docs/personalise.md */
   /* noise multipliers; evaluation_noise is 0 without evaluation or with a local one */
   double training_noise, evaluation_noise;
   double noise_to_signal; /* docs/personalise.md explains it */

@@ -59,20 +59,33 @@ double ComputeRateShare(const Architecture& a) {
 // The ledger with made-up charges is deleted again, so its record may be any.
 privacy::RecordSpec MadeUpRecord() { return privacy::RecordSpec::OfEvents({}); }
 
-std::string Shown(double number) { return privacy::ShortText(number); }
+Outlook::Kind KindByNoise(double noise_to_signal, double noise_of_an_item) {
+  using Kind = Outlook::Kind;
+  if (noise_to_signal > kNoGain) return Kind::kHopeless;
+  if (noise_of_an_item > kNoItemGain) return Kind::kNewItems;
+  return noise_to_signal > kSomeGain || noise_of_an_item > kSomeItemGain ? Kind::kSomeGain : Kind::kGain;
+}
+
+// A gain with new items says nothing of a base that has them.
+Outlook::Kind KindByGain(const GainForecast& expected) {
+  using Kind = Outlook::Kind;
+  if (expected.highest() < kLeastGain) return Kind::kHopeless;
+  bool with_new = false, without_new = false;
+  for (const MeasuredGain& m : expected.measured)
+    if (m.highest >= kLeastGain) (m.new_items ? with_new : without_new) = true;
+  if (with_new && !without_new) return Kind::kNewItems;
+  return expected.lowest() >= kClearGain && expected.found_better() ? Kind::kGain : Kind::kSomeGain;
+}
 
 void Advise(const DeploymentSettings& s, Outlook& o) {
   using Kind = Outlook::Kind;
   if (o.kind == Kind::kHopeless)
-    o.advice.push_back("the noise is " + Shown(o.noise_to_signal) +
-                       " times what can be learned at most: nothing is to be won by training on so few records at this "
-                       "epsilon; the base is the better model");
+    o.advice.push_back("with so much noise beside so few records nothing is to be won: the base is the better model");
   if (o.kind == Kind::kNewItems)
     o.advice.push_back(
-        "with " + std::to_string(o.typical_events) + " events a record the noise of one item is " +
-        Shown(o.noise_of_an_item) +
-        " times what they say of it: what people like cannot be learned item by item. A gain was measured only where "
-        "the base lacked items that people choose; expect nothing of the rest, and the base to stay what is served");
+        "what people like cannot be learned item by item. A gain is to be expected only where the base lacks items "
+        "that "
+        "people choose; expect nothing of the rest, and the base to stay what is served");
   const uint64_t steps = s.num_steps();
   if (s.num_records_at_start > 0 && steps < 4ull * s.runs)
     o.advice.push_back(
@@ -147,7 +160,9 @@ void ChooseReleases(const Architecture& a, const DeploymentSettings& without, De
   const double affordable = CountSuccessions(a, s, kTypicalEvents) / (kCountedPerItem * a.num_items);
   s.succession_releases =
       std::min(releases, static_cast<uint32_t>(std::min<double>(affordable * affordable, UINT32_MAX)));
-  s.succession_share = MakeOutlook(a, without).kind == Outlook::Kind::kGain ? kShareBesideSteps : kShareAlone;
+  const bool steps_teach =
+      KindByNoise(NoiseToSignal(a, without), ComputeItemNoise(a, without, kTypicalEvents)) == Outlook::Kind::kGain;
+  s.succession_share = steps_teach ? kShareBesideSteps : kShareAlone;
   if (s.succession_releases == 0) s.succession_share = 0;
 }
 
@@ -172,17 +187,22 @@ double ComputeItemNoise(const Architecture& a, const DeploymentSettings& s, uint
          (s.share_present() * s.expected_batch * std::sqrt(steps) * std::sqrt(read));
 }
 
+PublicNumbers GetPublicNumbers(const Architecture& a, const DeploymentSettings& s) {
+  return {.noise_to_signal = NoiseToSignal(a, s),
+          .noise_of_an_item = ComputeItemNoise(a, s, kTypicalEvents),
+          .succession_signal = ComputeSuccessionSignal(a, s, kTypicalEvents),
+          .items = a.num_items,
+          .people = s.num_records_public,
+          .weighs_bias = s.bias_weight_releases > 0};
+}
+
 Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t typical_events) {
-  using Kind = Outlook::Kind;
   Outlook o{.noise_to_signal = NoiseToSignal(a, s),
             .typical_events = std::min<uint32_t>(typical_events > 0 ? typical_events : kTypicalEvents, a.max_length)};
   o.noise_of_an_item = ComputeItemNoise(a, s, o.typical_events);
-  if (o.noise_to_signal > kSomeGain || o.noise_of_an_item > kSomeItemGain) o.kind = Kind::kSomeGain;
-  if (o.noise_of_an_item > kNoItemGain) o.kind = Kind::kNewItems;
-  if (o.noise_to_signal > kNoGain) o.kind = Kind::kHopeless;
   o.succession_signal = ComputeSuccessionSignal(a, s, o.typical_events);
-  if (o.succession_signal >= kSomeSuccessions && o.kind != Kind::kGain) o.kind = Kind::kSomeGain;
-  if (o.succession_signal >= kClearSuccessions) o.kind = Kind::kGain;
+  o.expected = ForecastGain(GetPublicNumbers(a, s));
+  o.kind = o.expected.is_near ? KindByGain(o.expected) : KindByNoise(o.noise_to_signal, o.noise_of_an_item);
   if (s.evaluations > 0 && s.evaluates_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;

@@ -17,6 +17,7 @@
 #include "runtime/core/status.h"
 #include "runtime/layers/weights.h"
 #include "runtime/personalise/deployment.h"
+#include "runtime/personalise/expected_gain.h"
 
 namespace wisp {
 
@@ -64,9 +65,9 @@ double ComputeSuccessionSignal(const Architecture& architecture, const Deploymen
 struct Outlook {
   double noise_to_signal = 0, noise_of_an_item = 0, succession_signal = 0;
   uint32_t typical_events = 0;  // assumed by noise_of_an_item
-  // Below kSomeGain and kSomeItemGain a clear gain was measured, above kNoGain none (docs/gains.md). kNewItems:
-  // above kNoItemGain a gain was measured only if the base lacked items that people choose. Successions bring a clear
-  // gain from kClearSuccessions on, and some from kSomeSuccessions on.
+  GainForecast expected;
+  // By the gain of the nearest measured deployment; by noise alone (kSomeGain and so on) if nothing like it was
+  // measured. kNewItems: a gain was measured only if the base lacked items that people choose.
   enum class Kind { kGain, kSomeGain, kHopeless, kNewItems } kind = Kind::kGain;
   // The probability that candidates with the mean gain `gain` (in the measure's unit) are found better, after the
   // first, the middle and the last evaluation. Empty without private evaluation.
@@ -79,10 +80,13 @@ struct Outlook {
   std::optional<double> found;
   std::vector<std::string> advice;  // sentences that say what would help; empty if nothing is wrong
 };
+// Without a measurement near by: a clear gain below kSomeGain and kSomeItemGain, none above kNoGain; above kNoItemGain
+// of new items only.
 inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeItemGain = 0.5, kNoItemGain = 1.2;
-inline constexpr double kClearSuccessions = 6, kSomeSuccessions = 2;
 // Events of a record if nobody says how many: a cautious guess, because few events are the worse case.
 inline constexpr uint32_t kTypicalEvents = 10;
+// The numbers by which a measured deployment is found, for kTypicalEvents.
+PublicNumbers GetPublicNumbers(const Architecture& architecture, const DeploymentSettings& settings);
 // For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents.
 Outlook MakeOutlook(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0);
 

@@ -95,6 +95,18 @@ def test_wishes_that_are_missing_or_out_of_range():
         4, "has charges: a plan for a deployment is made before the first of them")
     r = run(f"{plan} --for '6 months' --every '1 month' --dry-run")
     assert "written   nothing: --dry-run" in r.out, "a dry run does not say so"
+    many = plan.replace("300", "2000")
+    r = run(f"{many} --for '6 months' --every '1 month' --dry-run")
+    check_labels(r.out)
+    assert says("^brings    [a-z ]*: about .* of NDCG@10 by .*, as measured with [0-9,]* people of .*docs/gains.md.$",
+                r.out), "the gain to expect is not said"
+    assert says("^ *people  *epsilon 1  *epsilon 2  *epsilon 4  *epsilon 8$", r.out)
+    assert says("^ *8,000 .*%.*$", r.out), "four times the people have no gain"
+    r = run(f"{many} --for '6 months' --every '1 month' --dry-run --json")
+    assert [(at["people"], at["epsilon"]) for at in r["gains"]][4:8] == [(2000, 1), (2000, 2), (2000, 4), (2000, 8)]
+    assert "as measured with" in r["expected"]
+    r = run(f"{plan.replace('300', '3000000')} --for '6 months' --every '1 month' --dry-run --json")
+    assert r["expected"].startswith("nothing like it was measured") and "lowest" not in r["gains"][6]
     assert not exists("log.ledger"), "a dry run left a ledger"
     copy("t.ledger", "none.ledger")
     run("wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger none.ledger",
@@ -113,7 +125,7 @@ def test_an_equal_plan_is_found_again():
     assert r["runs"] == 6 and r["steps_per_run"] == 4 and r["records_that_train"] == 240
     assert r["evaluation_records"] == 60
     assert r["outlook"] in ("some gain", "hopeless", "new items only") and r["noise_of_an_item"] > 0
-    assert len(r["power"]) == 6 and r["epsilon_of_one_run"] < 4
+    assert len(r["power"]) == 6 and "gains" not in r.json and r["epsilon_of_one_run"] < 4
     assert 0 < r["cpu_seconds_of_run"] and 0 < r["cpu_seconds_of_evaluation"] and r["bytes"] > 100000
     assert "made_before" not in r.json
     # An equal plan is found again; another one is refused unless --replace is given.

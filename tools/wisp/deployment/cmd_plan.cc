@@ -19,6 +19,7 @@
 #include "tools/wisp/deployment/check_options.h"
 #include "tools/wisp/deployment/duration.h"
 #include "tools/wisp/deployment/deployment_data.h"
+#include "tools/wisp/deployment/plan_gains.h"
 #include "tools/wisp/option_names.h"
 #include "tools/wisp/output.h"
 
@@ -93,6 +94,7 @@ const char* GetKind(Outlook::Kind kind) {
 struct Planned {
   DeploymentSettings settings;
   Outlook outlook;
+  std::vector<GainAt> gains;  // with other numbers of people and other epsilons; empty: not asked for
   double epsilon_of_run = 0;
   size_t bytes = 0;
   DeploymentTime time;
@@ -139,6 +141,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"noise_of_an_item", p.outlook.noise_of_an_item},
             {"succession_signal", p.outlook.succession_signal},
             {"outlook", GetKind(p.outlook.kind)},
+            {"expected", Describe(p.outlook.expected)},
             {"bytes", p.bytes},
             {"cpu_seconds_of_run", p.time.cpu_of_run},
             {"seconds_of_run", p.time.wall_of_run},
@@ -150,6 +153,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
                           {"after_first", row.after_first},
                           {"after_half", row.after_half},
                           {"after_all", row.after_all}});
+  if (!p.gains.empty()) j["gains"] = GainsToJson(p.gains);
   j["advice"] = p.outlook.advice;
   if (p.made_before) j["made_before"] = *p.made_before;
   return j;
@@ -223,15 +227,13 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
   PrintText("takes     %s, and %s a run (%s of processor time); an evaluation %s (%s)\n", Megabytes(p.bytes).c_str(),
             Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
             Duration(p.time.wall_of_evaluation).c_str(), Duration(p.time.cpu_of_evaluation).c_str());
-  PrintText("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",
-            GetKind(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
-            text(kNoGain).c_str());
-  PrintText("          of one item, with %u events a record, %s (below %s, above %s)\n", p.outlook.typical_events,
-            text(p.outlook.noise_of_an_item).c_str(), text(kSomeItemGain).c_str(), text(kNoItemGain).c_str());
-  if (s.succession_releases > 0)
-    PrintText("          of the counts, signal to noise %s (above %s a clear gain was measured, from %s some)\n",
-              text(p.outlook.succession_signal).c_str(), text(kClearSuccessions).c_str(),
-              text(kSomeSuccessions).c_str());
+  PrintText("brings    %s%s %s (docs/gains.md)\n", GetKind(p.outlook.kind),
+            p.outlook.expected.is_near ? ":" : " by its noise;", Describe(p.outlook.expected).c_str());
+  PrintText("          noise to signal %s; of one item, with %u events a record, %s%s\n",
+            text(p.outlook.noise_to_signal).c_str(), p.outlook.typical_events, text(p.outlook.noise_of_an_item).c_str(),
+            s.succession_releases > 0 ? ("; the counts' signal to noise " + text(p.outlook.succession_signal)).c_str()
+                                      : "");
+  if (!p.gains.empty()) PrintGains(p.gains);
   for (const std::string& advice : p.outlook.advice) PrintText("advice    %s\n", advice.c_str());
 }
 
@@ -354,6 +356,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   Planned planned{.settings = settings,
                   .outlook = MakeOutlook(base.architecture(), settings, a.typical_events),
                   .made_before = made.made_before};
+  if (a.dry_run) planned.gains = ForecastGains(base.architecture(), request, settings);
   if (settings.evaluations > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)
     planned.outlook.advice.push_back(DescribeOneRecordLists(unit.unit));
   for (std::string& advice : planned.outlook.advice) advice = InProgramWords(advice);

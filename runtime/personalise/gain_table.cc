@@ -1,0 +1,81 @@
+#include "runtime/personalise/gain_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace wisp {
+namespace {
+
+double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+// The mu of the Gaussian mechanism that costs epsilon at delta.
+double MuOf(double epsilon, double delta) {
+  double low = 0, high = 100;
+  for (int i = 0; i < 60; ++i) {
+    const double mu = (low + high) / 2;
+    const double needed = NormalCdf(mu / 2 - epsilon / mu) - std::exp(epsilon) * NormalCdf(-mu / 2 - epsilon / mu);
+    (needed < delta ? low : high) = mu;
+  }
+  return low;
+}
+
+// The mu that the plan's releases leave for its steps.
+double MuOfSteps(const DeploymentSettings& s) {
+  const auto square = [&](double share) {
+    const double mu = share > 0 ? MuOf(share * s.epsilon, s.delta) : 0;
+    return mu * mu;
+  };
+  return std::sqrt(std::max(1e-6, square(1) - square(s.bias_weight_share) - square(s.succession_share)));
+}
+
+// The mu of all steps is this times sqrt(exp(1 / noise^2) - 1).
+double SampledRoot(const DeploymentSettings& s) {
+  const double rate = s.expected_batch / static_cast<double>(s.num_training_public());
+  return rate * std::sqrt(static_cast<double>(s.num_steps()));
+}
+
+}  // namespace
+
+DeploymentSettings ScalePlan(const Architecture& a, const DeploymentRequest& other, const DeploymentSettings& planned) {
+  DeploymentSettings s = SuggestDeployment(other);
+  // 1 if the formulas were exact; it makes them so for the plan itself.
+  const double exact = SampledRoot(planned) *
+                       std::sqrt(std::expm1(1 / (planned.training_noise * planned.training_noise))) /
+                       MuOfSteps(planned);
+  const auto scale = [&] {
+    const double mu = exact * MuOfSteps(s) / SampledRoot(s);
+    s.training_noise = 1 / std::sqrt(std::log1p(mu * mu));
+  };
+  scale();
+  const DeploymentSettings without = s;
+  ChooseReleases(a, without, s);
+  if (s.succession_releases > 0)
+    s.succession_noise = std::sqrt(s.succession_releases) / MuOf(s.succession_share * s.epsilon, s.delta);
+  scale();
+  return s;
+}
+
+std::vector<GainAt> ForecastGains(const Architecture& a, const DeploymentRequest& request,
+                                  const DeploymentSettings& planned) {
+  std::set<double> epsilons = {1, 2, 4, 8};
+  epsilons.insert(request.epsilon);
+  std::vector<GainAt> gains;
+  for (const double times : {0.25, 1.0, 4.0}) {
+    DeploymentRequest other = request;
+    const auto scaled = [&](uint32_t people) {
+      return static_cast<uint32_t>(std::min<double>(std::ceil(times * people), UINT32_MAX));
+    };
+    other.num_records_public = scaled(request.num_records_public);
+    other.num_records_at_start = scaled(request.num_records_at_start);
+    for (const double epsilon : epsilons) {
+      other.epsilon = epsilon;
+      const bool is_plan = times == 1 && epsilon == request.epsilon;
+      const DeploymentSettings s = is_plan ? planned : ScalePlan(a, other, planned);
+      gains.push_back({other.num_records_public, epsilon, ForecastGain(GetPublicNumbers(a, s))});
+    }
+  }
+  return gains;
+}
+
+}  // namespace wisp
