@@ -16,9 +16,10 @@ struct MeasuredGain {
   double epsilon = 0;
   uint32_t items = 0;
   double noise_to_signal = 0, noise_of_an_item = 0, succession_signal = 0;  // at kTypicalEvents
-  double lowest = 0, highest = 0;  // the newest candidate's NDCG@10 over the base's, less 1, over all seeds
-  bool new_items = false;          // the base lacks items that people choose
-  bool found_better = false;       // with all seeds a candidate was found better, and served
+  // NDCG@10 over the base's, less 1, over all seeds: of what is served, if found_better, else of the newest candidate.
+  double lowest = 0, highest = 0;
+  bool new_items = false;     // the base lacks items that people choose
+  bool found_better = false;  // with all seeds another model than the base is served in the end
 };
 
 std::span<const MeasuredGain> MeasuredGains();

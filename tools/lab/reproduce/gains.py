@@ -5,10 +5,10 @@
     tools/lab/reproduce/gains.py draw                       writes what is made of docs/results/gains.jsonl
     tools/lab/reproduce/gains.py check                      says where that differs; exits 1 if it does
 
-A cell is one data set, number of people, epsilon and number of runs; its line has the lowest and the highest gain of
-the newest candidate over seeds. `take` makes a cell of all lines of tools/lab/bench/deployment/measure.py that belong
-to it, in place of the cell that was there; --replace drops all others. `draw` writes the tables of docs/gains.md and
-README.md, and runtime/personalise/measured_gains.cc.
+A cell is one data set, number of people, epsilon and number of runs; its line has the lowest and the highest gain over
+seeds, of the newest candidate and of what is served in the end. `take` makes a cell of all lines of
+tools/lab/bench/deployment/measure.py that belong to it, in place of the cell that was there; --replace drops all
+others. `draw` writes the tables of docs/gains.md and README.md, and runtime/personalise/measured_gains.cc.
 """
 import argparse
 import json
@@ -63,14 +63,18 @@ def cell(lines):
         fail(f"{first['command']}: tools/lab/reproduce/gains.py has no name for {key}")
     data, differs, new_items = DATA[key]
     gains = [round(line["gain_of_candidate"], 3) for line in lines]
-    better = [line for line in lines if line["serves"] != "the base"]
+    served = [round(line["gain"], 3) for line in lines]
+    better = [line for line in lines if line["gain"] != 0]  # else the base is served as it came
+    serves = sorted({"the base, weighed anew" if line["serves"] == "the base" else line["serves"] for line in better})
     return {"data": data, "differs": differs, "people": first["users"], "epsilon": first["epsilon"],
             "runs": first["runs"], "seeds": len(lines), "items": first["items"], "new_items": new_items,
             **{field: float(f"{first[field]:.3g}")
                for field in ("noise_to_signal", "noise_of_an_item", "succession_signal")},
             "base": round(first["base"], 4), "lowest": min(gains), "highest": max(gains),
-            "carried_by": carried_by(lines), "seeds_better": len(better),
-            "better_from_run": max((line["runs_of_base"] for line in better), default=-1) + 1,
+            "served_lowest": min(served), "served_highest": max(served), "carried_by": carried_by(lines),
+            "serves": " or ".join(serves) or "the base", "seeds_better": len(better),
+            "better_from_run": max((line["runs_of_base"] for line in better if line["serves"] != "the base"),
+                                   default=-1) + 1,
             "device": first["device"], "date": max(line["date"] for line in lines), "command": first["command"]}
 
 
@@ -106,17 +110,25 @@ def row_of(row):
     return draw.row_of(row).replace("|  |", "| |")
 
 
-def gain(c):
-    ends = [f"{round(100 * share):+d}".replace("+0", "0") for share in (c["lowest"], c["highest"])]
+def gain(lowest, highest):
+    ends = [f"{round(100 * share):+d}".replace("+0", "0") for share in (lowest, highest)]
     return " to ".join(dict.fromkeys(ends)) + " %"
+
+
+def to_expect(c):
+    """The gain of what is served, if that is not the base with each seed; else the newest candidate's."""
+    what = "served_" * (c["seeds_better"] == c["seeds"])
+    return c[what + "lowest"], c[what + "highest"]
 
 
 def served(c):
     if c["seeds_better"] == 0:
         return "the base"
+    own = [c["served_lowest"], c["served_highest"]]
+    whose = c["serves"] + (": " + gain(*own) if own != [c["lowest"], c["highest"]] else "")
     late = f", from run {c['better_from_run']} on" if c["better_from_run"] > 1 else ""
     some = f", {c['seeds_better']} of {c['seeds']} seeds" if c["seeds_better"] < c["seeds"] else ""
-    return f"the newest candidate{late}{some}"
+    return whose + late + some
 
 
 def rows_of_gains(cells):
@@ -124,8 +136,8 @@ def rows_of_gains(cells):
     for c in cells:
         name = f"{c['data']}: {c['differs']}"
         yield row_of([name if name != before else "", f"{c['people']:,}, {c['seeds']}",
-                           f"{c['noise_to_signal']:.2g}, {c['noise_of_an_item']:.2g}", f"{c['base']:.4f}", gain(c),
-                           c["carried_by"], served(c)])
+                           f"{c['noise_to_signal']:.2g}, {c['noise_of_an_item']:.2g}", f"{c['base']:.4f}",
+                           gain(c["lowest"], c["highest"]), c["carried_by"], served(c)])
         before = name
 
 
@@ -135,8 +147,8 @@ def rows_of_readme(cells):
         row = [f"{people:,}"]
         for column in README:
             c = usual.get((*column, people))
-            row += [gain(c) + "; the base is served" * (c["seeds_better"] == 0), c["carried_by"]] if c else [
-                "not measured", ""]
+            base = "; the base is served" if c and c["seeds_better"] == 0 else ""
+            row += [gain(*to_expect(c)) + base, c["carried_by"]] if c else ["not measured", ""]
         yield row_of(row)
 
 
@@ -170,10 +182,11 @@ def code(cells):
         numbers = [f".{field} = {c[field]}" for field in (
             "people", "runs", "epsilon", "items", "noise_to_signal", "noise_of_an_item", "succession_signal")]
         numbers, noises = numbers[:4], numbers[4:]
+        lowest, highest = to_expect(c)
         out += [f"      {{{words},", f'       .carried_by = "{carriers(c["carried_by"])}", '
                 f'.by_counts = {flag("counts" in c["carried_by"])}, .by_bias = {flag("the bias" in c["carried_by"])},',
                 f"       {', '.join(numbers)},", f"       {', '.join(noises)},",
-                f"       .lowest = {c['lowest']}, .highest = {c['highest']}, "
+                f"       .lowest = {lowest}, .highest = {highest}, "
                 f".new_items = {flag(c['new_items'])}, .found_better = {flag(c['seeds_better'] == c['seeds'])}}},"]
     return "\n".join([*out, "  };", "  // clang-format on", "  return kMeasured;", "}", "", "}  // namespace wisp", ""])
 
@@ -205,7 +218,7 @@ def main():
     parser.add_argument("what", choices=["take", "draw", "check"])
     parser.add_argument("files", nargs="*")
     parser.add_argument("--replace", action="store_true", help="drop the cells that the files have not")
-    known = parser.parse_args()
+    known = parser.parse_intermixed_args()
     if (known.what == "take") != bool(known.files):
         fail("take needs files of measure.py --json, draw and check none")
     if known.what == "check":
