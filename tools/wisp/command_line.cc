@@ -23,6 +23,7 @@ class CommandLine final : public ProgramCommands {
     AddSynth();
     AddNew();
     AddTrain();
+    AddTune(app_, chosen_, tune_);
     AddEvaluate();
     AddRecommend(app_, chosen_, recommend_);
     AddInspect();
@@ -153,8 +154,7 @@ class CommandLine final : public ProgramCommands {
     CLI::App* c =
         app_.add_subcommand("evaluate",
 
-                            "Measure how often the lists that wisp recommend gives hold the next item (HIT@10, "
-                            "NDCG@10), how well a decoder predicts texts, or a classifier their classes.\n"
+                            "Measure how well a model predicts the next item (HIT@10, NDCG@10), texts or classes.\n"
                             "  wisp evaluate --model models/cafe.wisp --data log.db\n"
                             "  wisp evaluate --model gpt2.wisp --texts dev.txt\n"
                             "  wisp evaluate --model sst2.wisp --labelled dev.tsv");
@@ -307,6 +307,7 @@ class CommandLine final : public ProgramCommands {
   SynthArguments synth_;
   NewArguments new_;
   TrainArguments train_;
+  TuneArguments tune_;
   EvaluateArguments evaluate_;
   RecommendArguments recommend_;
   InspectArguments inspect_;

@@ -67,6 +67,14 @@ struct TrainArguments {
   uint32_t threads = 0;
 };
 
+struct TuneArguments {
+  TrainArguments train;
+  std::vector<std::string> values;  // each "key=value,value"
+  std::optional<uint32_t> expected_runs;
+  bool is_public = false;
+  std::string out_recipe;
+};
+
 struct EvaluateArguments {
   std::string model, adapter, split = "test", backend = "simd";
   std::string texts, record = "line";               // for a decoder, in place of data
@@ -240,6 +248,7 @@ struct LogArguments {
 Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
+Status Tune(const TuneArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
 Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  // for `wisp evaluate --texts`
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);

@@ -30,6 +30,9 @@ const ChoiceWord* FindWord(const Field& field, const std::string& text) {
   return word == field.words.end() ? nullptr : &*word;
 }
 
+// The name of a field in messages: its option, or its key in a recipe.
+std::string NameOf(const Field& field) { return *field.option != 0 ? std::string("--") + field.option : field.path; }
+
 // Sets one field. False if the value is not allowed.
 bool Set(const Field& field, const std::string& text, RunSpec& spec) {
   const FieldSlot slot = field.slot(spec);
@@ -100,9 +103,9 @@ Status GivenFields::Apply(RunSpec& spec, RunKind kind) const {
                                                        : " is for labelled texts: give them with --labelled");
     if (Set(*field, text, spec)) continue;
     if (GetType(*field) != FieldType::kChoice)
-      return InvalidArgument("--", field->option, " is ", text, ", allowed is ", Allowed(*field));
+      return InvalidArgument(NameOf(*field), " is ", text, ", allowed is ", Allowed(*field));
     const Field* const labelled = FindField(given->path, RunKind::kClasses);
-    return InvalidArgument("--", field->option, " is '", text, "', allowed are ", Allowed(*field),
+    return InvalidArgument(NameOf(*field), " is '", text, "', allowed are ", Allowed(*field),
                            labelled != nullptr && FindWord(*labelled, text) != nullptr
                                ? ": that one is for labelled texts, which --labelled gives"
                                : "");

@@ -16,6 +16,7 @@ struct OptionNames {
 constexpr OptionNames kFirst[] = {
     {"wisp train",
      " recipe data texts labelled model out ledger epsilon budget num-records-public method epochs batch "},
+    {"wisp tune", " recipe values data model out out-recipe public ledger budget epsilon expected-runs "},
     {"wisp evaluate", " model adapter data texts labelled split trains-until baselines "},
     {"wisp recommend", " model adapter data user history cold-start candidates count allow-seen exclude-seen private "},
     {"wisp inspect", " model verify memory method recipe records threads "},
@@ -33,15 +34,15 @@ constexpr OptionNames kFirst[] = {
 
 constexpr OptionNames kGroups[] = {
     {"Privacy",
-     " ledger anchor begin-anchor epsilon delta budget noise-multiplier num-records-public num-records-at-start "
-     "planned-runs privacy-json dataset other-data public-dataset uncharged-tuning allow-large-delta unit "
-     "reproducible-noise evaluation evaluations evaluation-share replace "},
+     " ledger anchor begin-anchor epsilon delta budget expected-runs noise-multiplier num-records-public "
+     "num-records-at-start planned-runs privacy-json dataset other-data public-dataset uncharged-tuning "
+     "allow-large-delta unit reproducible-noise evaluation evaluations evaluation-share replace "},
     {"Method",
      " base mode lambda clip epsilon-per-sample planned-samples support block mixing-floor private-texts contexts "
      "context-before context-after public-text "},
     {"Training",
-     " method rank rows histogram-noise re-attention batch steps epochs learning-rate seed adapter trains lora "
-     "recompute-blocks checkpoint checkpoint-every trains-until typical-events "},
+     " values out-recipe public method rank rows histogram-noise re-attention batch steps epochs learning-rate seed "
+     "adapter trains lora recompute-blocks checkpoint checkpoint-every trains-until typical-events "},
     {"Texts",
      " texts record max-length tokenizer text-column label-column vocabulary ids report pooling no-tokenizer "},
     {"Data and items",

@@ -123,6 +123,7 @@ struct DeploymentCommandArguments {
 };
 
 // Each function adds its command with all options to `app`; parsing fills `arguments`.
+void AddTune(CLI::App& app, Chosen& chosen, TuneArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
 // Adds convert and embed.

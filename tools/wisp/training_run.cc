@@ -195,7 +195,6 @@ Result<JobResult> RunShown(const std::string& title, const TrainArguments& a, Fi
 
 Result<JobResult> TrainingRun::Run() {
   WISP_RETURN_IF_ERROR(Read());
-  WISP_RETURN_IF_ERROR(ChooseRows());
   TrainingJob job{.spec = recipe_};
   if (is_text()) {
     job.records = texts_.records;
@@ -208,6 +207,17 @@ Result<JobResult> TrainingRun::Run() {
                {.path = a_.out, .contents = Contents(), .description = Description(), .written = written}));
   WISP_RETURN_IF_ERROR(Measure(result));
   return result;
+}
+
+Result<JobResult> TrainingRun::RunOnce(TrainingJob job, privacy::Ledger* of_run,
+                                       std::function<Status(const JobResult&, const ModelLists&)> scored) {
+  job.sequences = &data_.sequences;
+  return fine_tune_->Run(std::move(job), {.contents = Contents(), .scored = std::move(scored)}, of_run);
+}
+
+Status TrainingRun::Write(const RunSpec& spec, const JobResult& result) const {
+  return fine_tune_->Write({.spec = spec}, {.path = a_.out, .contents = Contents(), .description = Description()},
+                           result);
 }
 
 Status TrainingRun::Read() {
@@ -230,7 +240,8 @@ Status TrainingRun::Read() {
         "of the data. Ctrl-C ends it (local only)\n",
         DataPath().c_str(), is_text() ? "no text" : "no user");
   }
-  return ChooseModel();
+  if (!base_ || is_text()) WISP_RETURN_IF_ERROR(ChooseModel());
+  return ChooseRows();
 }
 
 Status TrainingRun::ReadEvents() {
@@ -238,8 +249,10 @@ Status TrainingRun::ReadEvents() {
   if (!a_.trains_until.empty()) {
     WISP_ASSIGN_OR_RETURN(until.second, ParseMoment("--trains-until", a_.trains_until));
   }
-  // Data are read before the ledger is opened, so that a run without records spends nothing.
+  // A model to start from brings its items.
+  if (base_) WISP_RETURN_IF_ERROR(ChooseModel());
   WISP_RETURN_IF_ERROR(Begin());
+  if (begun) WISP_RETURN_IF_ERROR(begun(*fine_tune_));
   WISP_ASSIGN_OR_RETURN(const data::Units units, MakeUnits(record_->events()));
   WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data,
                                         {.min_user_events = recipe_.min_user_events,

@@ -55,12 +55,22 @@ class TrainingRun {
   uint32_t expected_users = 0, expected_items = 0;
   // Called when the model is written (FineTuneOutput); set it before Run.
   std::function<Status(const JobResult&)> written;
+  // Called when the ledger is open, before the data are read. Only with a base, whose architecture recipe() then has.
+  std::function<Status(FineTune&)> begun;
 
   // Call it once. Everything that can be refused is refused before the first charge. The model goes to arguments.out,
   // if that is not empty.
   Result<JobResult> Run();
 
-  // Valid after Run.
+  // Run for a search, which trains several times: Read once, RunOnce with settings of training that differ from
+  // recipe()'s, and Write of one of the results. RunOnce writes nothing. `of_run` is the ledger that a private run
+  // charges (FineTune::Run).
+  Status Read();
+  Result<JobResult> RunOnce(TrainingJob job, privacy::Ledger* of_run,
+                            std::function<Status(const JobResult&, const ModelLists&)> scored);
+  Status Write(const RunSpec& spec, const JobResult& result) const;
+
+  // Valid after Run, or Read.
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
   const RunSpec& recipe() const { return recipe_; }  // with the arguments applied
   const data::Sequences& sequences() const { return data_.sequences; }
@@ -75,7 +85,6 @@ class TrainingRun {
   const std::string& Dataset() const { return dataset_; }
 
  private:
-  Status Read();
   Status ReadEvents();
   Status ReadTexts();
   Status CheckDecoder() const;

@@ -102,7 +102,7 @@ class Mechanism {
   static Result<Mechanism> BoundedRange(const BoundedRangeOptions& options);
 
   // A mechanism of any kind, with the values of the kind's parameters in their order.
-  static constexpr size_t kMostParameters = 6;
+  static constexpr size_t kMostParameters = 7;
   using Values = std::array<double, kMostParameters>;
   static Result<Mechanism> Make(const MechanismKind& kind, const Values& values, uint64_t steps, Adjacency adjacency);
 

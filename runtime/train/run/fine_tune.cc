@@ -163,13 +163,47 @@ Status FineTune::CheckAllowSeen(const TrainingJob& job, const FineTuneOutput& ou
                          "allowed is what the base says");
 }
 
-Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
+std::string FineTune::RunName(const std::string& uncharged_tuning) const {
+  return privacy::WithTuning(start_.run, uncharged_tuning);
+}
+
+// This alone decides which items have learned, both for the figures and for what is written.
+void FineTune::TakeFrom(const JobResult& result, ModelContents& contents) const {
+  if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
+  if (result.successions) contents.successions = *result.successions;
+}
+
+// Writes a model whose `reserved` is set.
+Status FineTune::WriteContents(const TrainingJob& job, const FineTuneOutput& output, const JobResult& result,
+                               ModelContents& contents) const {
+  contents.weights = result.weights;
+  contents.first_weight = result.first_weight;
+  contents.before = job.spec.training.base;
+  WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
+  contents.provenance.push_back(std::move(run));
+  TakeFrom(result, contents);
+  // An adapter without a head leaves the base's description as it is.
+  const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
+  if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;
+  return WriteModel(output.path, contents);
+}
+
+Status FineTune::Write(TrainingJob job, FineTuneOutput output, const JobResult& result) const {
+  std::vector<float> held;
+  if (start_.base != nullptr) TakeStart(*start_.base, job, held);
+  ModelContents contents = Contents(job, output);
+  WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(output.path, contents));
+  contents.reserved = &room;
+  return WriteContents(job, output, result, contents);
+}
+
+Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output, privacy::Ledger* of_run) {
   const std::string& tuning = job.spec.uncharged_tuning;
   WISP_RETURN_IF_ERROR(privacy::CheckTuning("the tuning that is declared (`uncharged_tuning`)", tuning));
   WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
   WISP_RETURN_IF_ERROR(CheckAllowSeen(job, output));
-  job.spec.training.privacy.ledger = ledger();
-  job.spec.training.privacy.run = privacy::WithTuning(start_.run, tuning);
+  job.spec.training.privacy.ledger = of_run != nullptr ? of_run : ledger();
+  job.spec.training.privacy.run = RunName(tuning);
   job.spec.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   if (start_.base != nullptr) job.start_lists = start_.base->lists();
   std::vector<float> held;
@@ -178,14 +212,9 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
     job.started = [&held] { held = std::vector<float>(); };
   }
   ModelContents contents = Contents(job, output);
-  // This alone decides which items have learned, both for the figures and for what is written.
-  const auto take_from = [&](const JobResult& result) {
-    if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
-    if (result.successions) contents.successions = *result.successions;
-  };
   std::vector<int32_t> withheld;
   job.lists = [&](const JobResult& result) {
-    take_from(result);
+    TakeFrom(result, contents);
     return MakeLists(contents, withheld);
   };
   // An adapter must not replace its base, which it needs.
@@ -200,18 +229,10 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   }
   // The checkpoint stays until the model is written.
   job.write = [&](const JobResult& result) -> Status {
+    if (output.scored) WISP_RETURN_IF_ERROR(output.scored(result, job.lists(result)));
     if (room) {
-      contents.weights = result.weights;
-      contents.first_weight = result.first_weight;
-      contents.before = job.spec.training.base;
-      WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
-      contents.provenance.push_back(std::move(run));
-      take_from(result);
-      // An adapter without a head leaves the base's description as it is.
-      const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
-      if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;
       contents.reserved = &*room;
-      WISP_RETURN_IF_ERROR(WriteModel(output.path, contents));
+      WISP_RETURN_IF_ERROR(WriteContents(job, output, result, contents));
     }
     return output.written ? output.written(result) : OkStatus();
   };

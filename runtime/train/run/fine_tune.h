@@ -65,6 +65,8 @@ struct FineTuneOutput {
   std::string description;  // describes the run in the provenance
   // Called after the model is written, before the checkpoint is removed. An error becomes the run's.
   std::function<Status(const JobResult&)> written;
+  // Called before that with the rules of the lists that the model would serve, which stay valid until it returns.
+  std::function<Status(const JobResult&, const ModelLists&)> scored = {};
 };
 
 class FineTune {
@@ -75,9 +77,15 @@ class FineTune {
   // The ledger that the run charges. Null if the run is not private.
   privacy::Ledger* ledger() { return ledger_ ? &*ledger_ : nullptr; }
 
-  // Call it once. `job` has everything but ledger, run, base_model_hash, lists and `write`, which are set here, and the
-  // start weights, which are the base's if none are given. Errors of CheckTuning, RunTrainingJob and WriteModel.
-  Result<JobResult> Run(TrainingJob job, FineTuneOutput output);
+  // The name under which the ledger knows the run, if `uncharged_tuning` is this.
+  std::string RunName(const std::string& uncharged_tuning) const;
+
+  // Call it once, or once for each run of a search. `job` has everything but ledger, run, base_model_hash, lists and
+  // `write`, which are set here, and the start weights, which are the base's if none are given. A run of a search that
+  // is paid for charges `of_run` instead, a ledger of its own. Errors of CheckTuning, RunTrainingJob and WriteModel.
+  Result<JobResult> Run(TrainingJob job, FineTuneOutput output, privacy::Ledger* of_run = nullptr);
+  // Writes the model of a result of Run whose output had no path. The result says what was charged for it.
+  Status Write(TrainingJob job, FineTuneOutput output, const JobResult& result) const;
 
  private:
   explicit FineTune(FineTuneStart start) : start_(std::move(start)) {}
@@ -85,6 +93,9 @@ class FineTune {
   Result<ProvenanceEntry> Provenance(const TrainingJob& job, const std::string& description,
                                      const JobResult& result) const;
   ModelContents Contents(const TrainingJob& job, FineTuneOutput& output) const;
+  void TakeFrom(const JobResult& result, ModelContents& contents) const;
+  Status WriteContents(const TrainingJob& job, const FineTuneOutput& output, const JobResult& result,
+                       ModelContents& contents) const;
   Status CheckAllowSeen(const TrainingJob& job, const FineTuneOutput& output) const;
   Status CheckAdapter(const Architecture& trained) const;
 

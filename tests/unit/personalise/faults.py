@@ -282,7 +282,7 @@ FAULTS = [
          "planned_releases_test:PlannedReleases.ARebaseCarriesThemByKeys"),
     ]),
     *table("runtime/train/run/fine_tune.cc", [
-        ("successions-not-written", "FineTune::Run",
+        ("successions-not-written", "FineTune::TakeFrom",
          "if (result.successions) contents.successions = *result.successions;", "",
          "planned_releases_test:PlannedReleases.TheFirstRunPutsThemIntoTheCandidate"),
     ]),

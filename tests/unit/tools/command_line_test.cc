@@ -148,7 +148,7 @@ TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
       }
     });
   });
-  EXPECT_EQ(repeated, 13u);
+  EXPECT_EQ(repeated, 15u);
 }
 
 TEST(CommandLine, ZerosBeforeANumber_areNotOctal) {

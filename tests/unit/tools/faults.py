@@ -2,6 +2,15 @@
 from faults import table
 
 FAULTS = [
+    *table("tools/wisp/cmd_tune.cc", [
+        ("search-charged-after-it-reads", "SearchPrivately",
+         "run.begun = [&](FineTune& fine_tune) { return Pay(run, fine_tune); }; WISP_RETURN_IF_ERROR(run.Read());",
+         "FineTune* opened = nullptr; run.begun = [&](FineTune& run) { opened = &run; return OkStatus(); }; "
+         "WISP_RETURN_IF_ERROR(run.Read()); WISP_RETURN_IF_ERROR(Pay(run, *opened));", "tune.py"),
+        ("search-with-less-noise", "RunOne", "job.spec.goal.noise_multiplier = plan_->noise[candidate];",
+         "job.spec.goal.noise_multiplier = plan_->noise[candidate] / 2;", "tune.py"),
+        ("search-epsilon-of-one-run", "SearchPrivately", "result.epsilon = stated.epsilon;", "", "tune.py"),
+    ]),
     *table("tools/lab/cmd_audit.cc", [
         ("a-second-formula-of-the-probability", "PrintStep", "BatchProbability(o.training)",
          "static_cast<double>(o.training.expected_batch) / o.training.num_records_public", "structure.sh"),

@@ -2,6 +2,25 @@
 from faults import table
 
 FAULTS = [
+    *table("runtime/train/search_plan.cc", [
+        ("search-charges-one-run", "Make", ".expected_runs = r_.expected_runs,", ".expected_runs = 1,",
+         "search_test:SearchTest.ChargesTheWholeSearchOnce_UpToItsTarget"),
+        ("search-candidates-with-equal-noise", "FindOthers", "noise_.push_back(own);", "noise_.push_back(first);",
+         "search_test:SearchTest.NoCandidateCostsMoreThanWhatIsCharged"),
+        ("search-candidates-equal-at-one-order", "FindEqualNoise", "order > largest_order ||", "order > 2 ||",
+         "search_test:SearchTest.NoCandidateCostsMoreThanWhatIsCharged"),
+        ("search-slack-left-out", "Make", ".loss_slack = slack_,", ".loss_slack = 0 * slack_,",
+         "search_test:SearchTest.NoCandidateCostsMoreThanWhatIsCharged"),
+        ("search-of-any-steps", "MakeSteps",
+         "steps.size() == 1 && &steps[0].kind() == &privacy::kPoissonSubsampledGaussianKind", "!steps.empty()",
+         "search_test:SearchTest.RunsWithoutAProof_AreRefused"),
+        ("search-not-charged", "ChargeSearch", "return ledger.Charge(plan.charge);", "return privacy::ChargeId{1};",
+         "search_test:SearchTest.ChargesTheWholeSearchOnce_UpToItsTarget"),
+        ("search-run-unchecked", "CheckRunIsPaid", "path.sums()[j] > paid[j] * (1 + 1e-6)", "false",
+         "search_test:SearchTest.ARunThatCostsMoreThanItsShare_IsFound"),
+        ("search-run-without-its-score", "CheckRunIsPaid", "path.Add(score.mechanism, score.loss_slack);", "",
+         "search_test:SearchTest.ARunThatCostsMoreThanItsShare_IsFound"),
+    ]),
     *table("runtime/train/step_sum.cc", [
         ("clip-to-twice-the-norm", "StepSum::clip", "grid_->reduced_clipping_norm()",
          "2 * grid_->reduced_clipping_norm()",

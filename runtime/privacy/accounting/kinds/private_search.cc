@@ -88,7 +88,8 @@ Status CheckSearch(const Mechanism& m) {
 Result<Mechanism> PrivateSearch(const PrivateSearchOptions& o) {
   return Mechanism::Make(kPrivateSearchKind,
                          {o.noise_multiplier, o.sampling_probability, static_cast<double>(o.run_steps),
-                          o.score_noise_multiplier, o.loss_slack, static_cast<double>(o.expected_runs)},
+                          o.score_noise_multiplier, o.loss_slack, static_cast<double>(o.expected_runs),
+                          static_cast<double>(o.largest_order)},
                          o.searches, o.adjacency);
 }
 
@@ -101,6 +102,8 @@ RenyiSums RunRdp(const Mechanism& search) {
   RenyiSums run;
   for (size_t j = 0; j < run.size(); ++j) {
     const double a = kRenyiOrders[j];
+    run[j] = kInfinity;
+    if (a > search.Parameter("largest_order")) continue;
     run[j] =
         (steps * StepRdp(step, kRenyiOrders[j]) + StepRdp(score, kRenyiOrders[j]) + slack * (2 * a - 1) / (a - 1)) *
         kRoundUp;
@@ -125,7 +128,8 @@ constinit const MechanismKind kPrivateSearchKind{
                     {"score_noise_multiplier", "noise multiplier of a run's score", kAboveZero, 1e12,
                      "a positive number up to 1e12"},
                     {"loss_slack", "distance of a run's noise", 0, 1, "0 to 1"},
-                    {"expected_runs", "expected runs", 1, 1e6, "1 to 1e6", true}}},
+                    {"expected_runs", "expected runs", 1, 1e6, "1 to 1e6", true},
+                    {"largest_order", "largest order", 2, 512, "2 to 512", true}}},
     .steps_of_unit = nullptr,
     .check = CheckSearch,
     .pure_epsilon = nullptr,

@@ -101,6 +101,8 @@ FAULTS = [
          "private_search_test:PrivateSearch.CostsWhatAnotherProgramComputes"),
         ("search-without-slack", "RunRdp", "slack * (2 * a - 1) / (a - 1)", "0 * slack",
          "private_search_test:PrivateSearch.SlackCounts"),
+        ("search-at-every-order", "RunRdp", 'if (a > search.Parameter("largest_order")) continue;', "",
+         "private_search_test:PrivateSearch.OrdersAboveTheLargest_HaveNoBound"),
         ("search-of-one-step", "RunRdp", "steps * StepRdp(step,", "1 * StepRdp(step,",
          "private_search_test:PrivateSearch.CostsWhatAnotherProgramComputes"),
         ("searches-cost-once", "TotalRdp", "static_cast<double>(m.steps()) * ((1 - part)", "((1 - part)",

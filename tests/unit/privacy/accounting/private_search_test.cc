@@ -166,6 +166,24 @@ TEST(PrivateSearch, BetweenOrders_LiesAboveTheConvexMoment) {
   EXPECT_EQ(Rdp(m, 513), kInfinity);
 }
 
+// Orders above the largest are not used, neither for the search nor for the delta of a run.
+TEST(PrivateSearch, OrdersAboveTheLargest_HaveNoBound) {
+  PrivateSearchOptions o{.noise_multiplier = 6,
+                         .sampling_probability = 0.1,
+                         .run_steps = 50,
+                         .score_noise_multiplier = 30,
+                         .expected_runs = 6};
+  const Mechanism all = *PrivateSearch(o);
+  o.largest_order = 8;
+  const Mechanism some = *PrivateSearch(o);
+  EXPECT_EQ(StepRdp(some, 10), kInfinity);
+  EXPECT_EQ(Rdp(some, 8.5), kInfinity);
+  EXPECT_EQ(RunRdp(some)[6], RunRdp(all)[6]);
+  EXPECT_EQ(RunRdp(some)[7], kInfinity);
+  EXPECT_LT(StepRdp(all, 4), StepRdp(some, 4));
+  EXPECT_LT(StepRdp(some, 8), kInfinity);
+}
+
 TEST(PrivateSearch, ImpossibleParameters_AreRefused) {
   const PrivateSearchOptions good{.noise_multiplier = 1,
                                   .sampling_probability = 0.1,
@@ -177,7 +195,8 @@ TEST(PrivateSearch, ImpossibleParameters_AreRefused) {
            [](auto& o) { o.noise_multiplier = 0; }, [](auto& o) { o.sampling_probability = 0; },
            [](auto& o) { o.sampling_probability = 1.5; }, [](auto& o) { o.run_steps = 0; },
            [](auto& o) { o.score_noise_multiplier = 0; }, [](auto& o) { o.loss_slack = 2; },
-           [](auto& o) { o.expected_runs = 0; }, [](auto& o) { o.searches = 0; }}) {
+           [](auto& o) { o.expected_runs = 0; }, [](auto& o) { o.largest_order = 1; },
+           [](auto& o) { o.searches = 0; }}) {
     PrivateSearchOptions bad = good;
     spoil(bad);
     EXPECT_FALSE(PrivateSearch(bad).ok());

@@ -2,6 +2,15 @@
 from faults import table
 
 FAULTS = [
+    *table("runtime/train/run/search.cc", [
+        ("score-without-noise", "ScorePrivately",
+         "privacy::AddDiscreteGaussian(noise, CountSigma(plan.score_noise), sum);", "(void)noise;",
+         "search_test:Score.HasTheNoiseOfThePlan"),
+        ("score-of-half-the-noise", "ScorePrivately", "CountSigma(plan.score_noise)",
+         "CountSigma(plan.score_noise / 2)", "search_test:Score.HasTheNoiseOfThePlan"),
+        ("runs-of-another-distribution", "SamplePoissonOfOne", "is_kept = random.UniformBelow(j) < 2;",
+         "is_kept = true;", "search_test:SamplePoisson.HasItsProbabilities"),
+    ]),
     *table("runtime/train/run/job.cc", [
         ("figure-that-stays-from-the-quick-grid", "Show",
          "at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick", "privacy::Fineness::kQuick",
@@ -100,7 +109,7 @@ FAULTS = [
         ("a-run-forgets-its-base", "FineTune::Run", "TakeStart(*start_.base, job, held);", "",
          "fine_tune_test:FineTuneTest.WithoutStartWeights_TrainsThoseOfTheBase"),
         ("tested-as-if-no-item-had-learned", "FineTune::Run",
-         "take_from(result);\n    return MakeLists(contents, withheld);",
+         "TakeFrom(result, contents);\n    return MakeLists(contents, withheld);",
          "return MakeLists(contents, withheld);",
          "fine_tune_test:FineTuneTest.TestFigures_AreThoseOfTheModelThatIsWritten"),
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
@@ -108,7 +117,8 @@ FAULTS = [
          "c_resume_test:CResume.DiskWithoutSpaceForTheModel_RefusesBeforeTheFirstCharge"),
         ("tuning-unchecked", "FineTune::Run", "(`uncharged_tuning`)\", tuning)", "(`uncharged_tuning`)\", \"\")",
          "c_personalise_test:CPersonalise.UnchargedTuning_IsStated"),
-        ("tuning-not-stated", "FineTune::Run", "WithTuning(start_.run, tuning)", 'WithTuning(start_.run, "")',
+        ("tuning-not-stated", "FineTune::RunName", "WithTuning(start_.run, uncharged_tuning)",
+         'WithTuning(start_.run, "")',
          "c_personalise_test:CPersonalise.UnchargedTuning_IsStated"),
         ("base-unchecked", "OpenLedgerToTrain", "WISP_RETURN_IF_ERROR(CheckStart(*start.base,",
          "(void)(CheckStart(*start.base,", "fine_tune_test:FineTuneTest.ABaseThatSawTheDataIsRefused"),
