@@ -125,6 +125,12 @@ void Classifier::Pool(RecordContext& context, Batch batch, float* e_BD) const {
   device_.memory.copy_out(e_BD, e, batch.size() * architecture_.width * sizeof(float));
 }
 
+void Classifier::PassBelow(RecordContext& context, Batch batch, size_t block, float* x_RD) const {
+  Enter(context, batch);
+  const float* x = stack_.ForwardBelow(context, embedding_, Inputs(context, batch), block);
+  device_.memory.copy_out(x_RD, x, context.rows() * architecture_.width * sizeof(float));
+}
+
 const float* Classifier::GetLogits(const RecordContext& context) const {
   const HeadInput& input = context.head_input;
   const size_t records = context.records.num_records, d = architecture_.width;

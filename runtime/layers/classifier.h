@@ -32,6 +32,7 @@ class Classifier final : public GraphBase {
   // See Graph. All records pass together.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
   void Pool(RecordContext& context, Batch batch, float* e_BD) const;
+  void PassBelow(RecordContext& context, Batch batch, size_t block, float* x_RD) const;
   // Returns z [num_classes], using the context's head_input. Lifetime and buffers are as above.
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
 

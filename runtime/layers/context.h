@@ -156,6 +156,10 @@ struct RecordContext {
   // For a classifier on the host: the pooled state of each record [B, D] (Graph::Pool), computed earlier. Each record
   // then has one row, and no layer below the pooler runs. Null: records pass through the stack.
   const float* pooled_BD = nullptr;
+  // For a classifier that trains on the host: what enters block `first_block` [rows, D] (Graph::PassBelow), computed
+  // earlier. Neither the embedding nor a block below runs. Null: the pass starts from the tokens.
+  const float* below_RD = nullptr;
+  uint32_t first_block = 0;
   const Helpers* helpers = nullptr;  // inference: threads that share the rows (parts.h); null: none
 
   size_t rows() const { return records.rows; }

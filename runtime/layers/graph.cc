@@ -32,6 +32,10 @@ class GraphFor final : public Graph {
             [[maybe_unused]] float* e_BD) const override {
     if constexpr (std::is_same_v<Kind, Classifier>) graph_.Pool(context, batch, e_BD);
   }
+  void PassBelow([[maybe_unused]] RecordContext& context, [[maybe_unused]] Batch batch, [[maybe_unused]] size_t block,
+                 [[maybe_unused]] float* x_RD) const override {
+    if constexpr (std::is_same_v<Kind, Classifier>) graph_.PassBelow(context, batch, block, x_RD);
+  }
   size_t head_parameter() const override { return graph_.head_parameter(); }
   void Derive([[maybe_unused]] std::span<float> weights, [[maybe_unused]] size_t part,
               [[maybe_unused]] size_t num_parts) const override {

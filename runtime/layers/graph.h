@@ -148,6 +148,9 @@ class Graph {
   // Classifier only (architecture().head.kind is kClasses). Writes to e_BD the pooled state of each sequence, which the
   // pooler reads or, without a pooler, the head. Otherwise as Represent.
   virtual void Pool(RecordContext& context, Batch batch, float* e_BD) const = 0;
+  // Classifier only. Writes to x_RD what enters block `block`, for all rows of the sequences, one after another. The
+  // embedding and the blocks below run. Otherwise as Represent.
+  virtual void PassBelow(RecordContext& context, Batch batch, size_t block, float* x_RD) const = 0;
   // The parameter whose Outer factors ReplayHead emits, in one piece or in several.
   virtual size_t head_parameter() const = 0;
   // Computes the weights that follow from trained ones: the item rows of a model of two towers. Call it after the

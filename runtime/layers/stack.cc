@@ -71,27 +71,36 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
 
 // The second half of a block reads keys and values of all rows, so each half is a separate step. The second half of a
 // block and the first half of the next work on the same rows and share a step. All parts share one stream.
-const float* Stack::Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids,
-                            size_t wanted) const {
+const float* Stack::Run(RecordContext& context, const Embedding& embedding, const int32_t* ids, size_t wanted,
+                        size_t end) const {
   context.wanted = 0;
   const RowParts parts(context, cost_);
-  const size_t num_blocks = blocks_.size();
-  for (size_t b = 0; b <= num_blocks; ++b) {
+  const size_t num_blocks = blocks_.size(), begin = context.below_RD != nullptr ? context.first_block : 0;
+  if (context.below_RD != nullptr) {
+    context.ops().scale({.x = context.below_RD,
+                         .y = context.forward(states_[begin]),
+                         .n = context.rows() * d_,
+                         .a = 1.0f,
+                         .store = kernels::Store::kAssign});
+  }
+  for (size_t b = begin; b <= end; ++b) {
+    const bool is_below = b == begin && context.below_RD != nullptr;
     if (b == num_blocks) context.wanted = wanted;
     float* x = context.forward(states_[b]);
     const float* before = b > 0 ? context.forward(states_[b - 1]) : nullptr;
     const size_t not_wanted = context.rows() - context.wanted_rows();
     parts.ForEach(context, [&](const RecordContext& part, size_t first) {
       float* of_part = x + (std::max(first, not_wanted) - not_wanted) * d_;
-      if (b > 0) blocks_[b - 1].Finish(part, before + first * d_, of_part);
-      if (b == 0) embedding.Forward(part, ids + first, of_part);
+      if (b > 0 && !is_below) blocks_[b - 1].Finish(part, before + first * d_, of_part);
+      if (b == 0 && !is_below) embedding.Forward(part, ids + first, of_part);
       if (b == 0 && variance_.on) embedding.Variance(part, ids + first, part.forward(variance_.stream));
-      if (b == num_blocks) return;
-      const size_t end = first + part.rows(), skipped = b + 1 == num_blocks && wanted > 0 ? context.rows() - wanted : 0;
-      blocks_[b].Begin(part, of_part, end - std::max(first, std::min(skipped, end)));
+      if (b == end) return;
+      const size_t last = first + part.rows();
+      const size_t skipped = b + 1 == num_blocks && wanted > 0 ? context.rows() - wanted : 0;
+      blocks_[b].Begin(part, of_part, last - std::max(first, std::min(skipped, last)));
     });
   }
-  return context.forward(states_.back()) + (num_blocks == 0 ? (context.rows() - context.wanted_rows()) * d_ : 0);
+  return context.forward(states_[end]) + (num_blocks == 0 ? (context.rows() - context.wanted_rows()) * d_ : 0);
 }
 
 const float* Stack::Norm(const RecordContext& context, const float* x) const {

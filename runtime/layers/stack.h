@@ -27,7 +27,14 @@ class Stack {
 
   // Runs the embeddings of ids [rows] and all blocks, on as many of the context's threads as pays. Returns the stream
   // after the last block for the last `wanted` rows [wanted, D]; 0: for all rows.
-  const float* Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids, size_t wanted) const;
+  const float* Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids, size_t wanted) const {
+    return Run(context, embedding, ids, wanted, blocks_.size());
+  }
+  // Runs the embeddings and the blocks below `block`. Returns what enters it, all rows.
+  const float* ForwardBelow(RecordContext& context, const Embedding& embedding, const int32_t* ids,
+                            size_t block) const {
+    return Run(context, embedding, ids, /*wanted=*/0, block);
+  }
   // The final norm of `x`, whose rows are the context's. Returns `x` itself if the architecture has no final norm.
   const float* Norm(const RecordContext& context, const float* x) const;
 
@@ -55,6 +62,9 @@ class Stack {
   void Backward(const RecordContext& context, const Embedding& embedding, const int32_t* ids, FactorSink& sink) const;
 
  private:
+  // Forward up to what enters block `end`. Starts from the context's below_RD if it has one.
+  const float* Run(RecordContext& context, const Embedding& embedding, const int32_t* ids, size_t wanted,
+                   size_t end) const;
   bool Wanted(size_t block, const FactorSink& sink) const;
   void ComputeAgain(const RecordContext& context, size_t block) const;
 

@@ -93,7 +93,24 @@ Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
                          n);
 }
 
+namespace {
+
+Status ValidateLastBlocks(const Architecture& a, const TrainingOptions& o) {
+  const std::string are = "runs that train the last blocks alone (last_blocks) are ";
+  if (a.head.kind != HeadKind::kClasses || a.re_attention == ReAttention::kOn)
+    return Unsupported(are, "of classifiers of texts, without Re-Attention");
+  if (o.trained_part != TrainedPart::kBlocks) return InvalidArgument(are, "of blocks, trains must be blocks");
+  if (!o.device.memory.is_host()) return Unsupported(are, "for the processor, not for a device");
+  if (o.last_blocks > a.blocks.size())
+    return InvalidArgument("last_blocks is ", o.last_blocks, ", the model has ", a.blocks.size(),
+                           " blocks; allowed are 0 (all) to ", a.blocks.size());
+  return OkStatus();
+}
+
+}  // namespace
+
 Status ValidateTrains(const Architecture& a, const TrainingOptions& o) {
+  if (o.last_blocks > 0) WISP_RETURN_IF_ERROR(ValidateLastBlocks(a, o));
   if (o.trained_part == TrainedPart::kAll) return OkStatus();
   if (IsSparse(o.method)) return InvalidArgument(ListMethods(IsSparse), " train rows of a table: trains must be all");
   if (o.method == Method::kDpFp) return InvalidArgument("dp-fp says itself what trains (its mode): trains must be all");

@@ -62,8 +62,8 @@ std::span<const int32_t> GradientStep::negatives() const {
 
 void GradientStep::Draw(privacy::RandomStream& sampling) { sampler_->Draw(context_->step, sampling, batch_); }
 
-void GradientStep::WantPooled(PooledCache& pooled) const {
-  for (const uint32_t i : batch_) pooled.Want(i);
+void GradientStep::WantStates(StateCache& states) const {
+  for (const uint32_t i : batch_) states.Want(i);
 }
 
 // Assigns the longest record first to the least loaded worker, which is deterministic. DP-FP's texts are taken in turns
@@ -105,7 +105,7 @@ void GradientStep::AddRecord(size_t index, uint32_t i) {
   const TrainingOptions& o = context_->options;
   Worker& worker = *workers_[index];
   const Record& whole = context_->records[i];
-  const Record record = context_->pooled ? PooledCache::GetRow(whole) : whole;
+  const Record record = context_->states ? context_->states->GetPassed(whole) : whole;
   const size_t targets = NumTargets(record);
   if (targets == 0) return;
   if (!worker.pass.Fits(record)) RunWaiting(index);
@@ -113,7 +113,7 @@ void GradientStep::AddRecord(size_t index, uint32_t i) {
                                      : o.seed * 0x9e3779b97f4a7c15ull + context_->step * context_->records.size() + i;
   const float weight = o.loss == LossWeighting::kRecordMean ? 1.0f / static_cast<float>(targets) : 1.0f;
   if (worker.head_noise) worker.head_noise->Draw(context_->of_workers[index].noise, worker.pass.size());
-  if (context_->pooled) context_->pooled->Place(index, worker.pass.size(), i);
+  if (context_->states) context_->states->Place(index, worker.pass.size(), i);
   worker.pass.Push(record, {.dropout_seed = seed, .target_weight = weight});
   worker.num_targets += targets;
 }
@@ -125,8 +125,8 @@ void GradientStep::RunWaiting(size_t index) {
                         .buffers = context_->of_workers[index].buffers,
                         .dropout = &context_->options.dropout,
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
-                        .head_input = worker.head_noise ? worker.head_noise->Input() : context_->inference_input(),
-                        .pooled_BD = context_->pooled ? context_->pooled->placed(index) : nullptr};
+                        .head_input = worker.head_noise ? worker.head_noise->Input() : context_->inference_input()};
+  if (context_->states) context_->states->Load(index, context);
   for (const auto& outcome : worker.pass.Run(context, method_->GetGradients(index))) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;

@@ -22,7 +22,7 @@ class GradientStep final : public StepPart {
   GradientStep(StepContext& context, std::span<const float> start);
 
   void Draw(privacy::RandomStream& sampling) override;
-  void WantPooled(PooledCache& pooled) const override;
+  void WantStates(StateCache& states) const override;
   // kInvalidData if the loss of a run that is not private is not finite. The errors of WaitForDevice.
   Status Run(StepReport& report) override;
   void Save(Checkpoint& checkpoint) const override;

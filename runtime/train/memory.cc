@@ -4,7 +4,7 @@
 #include "runtime/train/check_options.h"
 #include "runtime/train/gradient_step.h"
 #include "runtime/train/method_table.h"
-#include "runtime/train/pooled_cache.h"
+#include "runtime/train/state_cache.h"
 
 namespace wisp {
 
@@ -61,8 +61,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
                    .packed_weights = PackedWeights::PlanBytes(graph->base()),
                    .activations = NumCallers(o) * graph->training_bytes(),
                    .lists = o.sparse.rows.size() * sizeof(int32_t)};
-  if (PooledCache::IsUsedFor(architecture, num_records, o))
-    m.pooled = PooledCache::PlanBytes(*graph, num_records, o.num_threads);
+  if (StateCache::IsUsedFor(architecture, num_records, o)) m.states = StateCache::PlanBytes(*graph, num_records, o);
   if (HasGradients(o)) GradientStep::AddPlannedMemory(*graph, num_records, o, m);
   AddHeadMemory(*graph, num_records, o, m);
   return m;

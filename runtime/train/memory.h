@@ -8,7 +8,7 @@
 //
 // Memory does not depend on the batch, because a worker processes one record at a time. The exceptions are DP-AdaFEST
 // and DP-AdaFEST+, which select rows by the batch (growth_at_most), and a classifier's lists (records_at_most). A run
-// that trains only a classifier's head keeps a vector of each record (pooled).
+// that trains only a classifier's head, or its last blocks, keeps what the layers below make of a record (states).
 //
 // Not counted: the objects themselves, less than 2 KB for each tensor, 8 KB for each worker and 10 KB more; threads'
 // stacks; the records, which are the caller's; the ledger.
@@ -41,11 +41,11 @@ struct TrainingMemory {
   size_t activations = 0;       // of the records in the workers' hands, forward and backward
   size_t record_gradients = 0;  // the gradient method's state of these records
   size_t variances = 0;         // Re-Attention's by the formula of its paper; other variances are part of the weights
-  size_t pooled = 0;            // a vector of each record, if nothing below the head trains (pooled_cache.h)
+  size_t states = 0;            // of frozen layers, if all that trains stands above them (state_cache.h)
   size_t lists = 0;             // records of a step, the worker of each, and rows that may be trained
   size_t total() const {
     return weights + packed_weights + optimizer_state + gradient_sums + negatives + activations + record_gradients +
-           variances + pooled + lists;
+           variances + states + lists;
   }
 
   // Bounds of a plan for DP-AdaFEST(+). They are 0 for all other methods (but records_at_most of a classifier), and 0
@@ -64,10 +64,10 @@ struct TrainingMemory {
 // growth) after any. It allocates none of that memory and reads no weights.
 //
 // Options that it reads: method, optimizer, ema_decay, num_threads, num_negatives, re_attention.source, trained_part,
-// dropout, cache_at_most, base, recompute_blocks; for phantom training norm_form; for RGP rgp; for FEST and AdaFEST+
-// the number of sparse.rows; for AdaFEST(+) the map's options, expected_batch, num_records_public (0: num_records) and
-// the noise multiplier; for DP-FP mode, micro_batches, expected_batch and num_records_public (its lists are planned for
-// records_at_most).
+// last_blocks, cut_to, dropout, cache_at_most, base, recompute_blocks; for phantom training norm_form; for RGP rgp; for
+// FEST and AdaFEST+ the number of sparse.rows; for AdaFEST(+) the map's options, expected_batch, num_records_public (0:
+// num_records) and the noise multiplier; for DP-FP mode, micro_batches, expected_batch and num_records_public (its
+// lists are planned for records_at_most).
 //
 // Returns the error with which Trainer::Check would refuse these options, except for printed Re-Attention without
 // frequencies, which change no figure.

@@ -236,6 +236,7 @@ std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_at
   if (const ItemFeatureOptions& f = o.item_features; !f.values.empty())
     id.Named("item features", Hash64(std::as_bytes(f.values))).Numbers({static_cast<float>(f.count), f.rate});
   if (o.trained_part != TrainedPart::kAll) id.Named("trains", o.trained_part);
+  if (o.last_blocks > 0) id.Named("last blocks", o.last_blocks);
   if (o.cut_to > 0) id.Named("cut to", o.cut_to);
   if (o.classes_hash != 0) id.Named("classes", o.classes_hash);
   if (IsPrivate(o)) VisitPrivacy(o, re_attention, id);

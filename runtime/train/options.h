@@ -110,8 +110,9 @@ struct TrainingOptions {
   // which is the only reason for different bits. On the host, without Re-Attention.
   bool recompute_blocks = false;
   // If nothing below a classifier's pooler trains, the pooled vector of each record (the model's width) is kept,
-  // provided that all of them take at most this many bytes; else it is computed in each step. No bit depends on it. A
-  // device keeps nothing.
+  // provided that all of them take at most this many bytes; else it is computed in each step. With last_blocks, what
+  // enters the first of these blocks is kept up to this many bytes, and the rest is computed in each step. No bit
+  // depends on it. A device keeps nothing.
   size_t cache_at_most = size_t{256} << 20;
   // where the run's records pass; weights, sums and moments lie in its memory
   kernels::Device device = kernels::BestOps();
@@ -121,6 +122,9 @@ struct TrainingOptions {
   SparseOptions sparse;     // read when method is kFest, kAdaFest or kAdaFestPlus
   DpFpOptions dp_fp;        // read when method is kDpFp
   TrainedPart trained_part = TrainedPart::kAll;
+  // For classifiers with kBlocks on the host: above 0, only this many of the last blocks train, with what stands above
+  // them, or an adapter beside these blocks. All that stands below is frozen and drops nothing.
+  uint32_t last_blocks = 0;
   // The number of positions to which the caller has cut all records; 0: the model's max_length. On the host, a longer
   // record would not fit the buffers.
   uint32_t cut_to = 0;

@@ -176,19 +176,26 @@ bool IsHeadRole(ParameterRole role) {
 
 namespace {
 
-bool IsChosen(TrainedPart part, const ParameterSpec& p) {
-  if (part == TrainedPart::kHead) return IsHeadRole(p.role);
-  return part == TrainedPart::kAll || p.shape != ParameterShape::kTable;
+// With last_blocks, `first_block` is the first that trains.
+bool IsChosen(const TrainingOptions& o, uint32_t first_block, const ParameterSpec& p) {
+  if (o.trained_part == TrainedPart::kHead) return IsHeadRole(p.role);
+  if (o.last_blocks == 0) return o.trained_part == TrainedPart::kAll || p.shape != ParameterShape::kTable;
+  if (IsBlockRole(p.role)) return p.block >= first_block;
+  return IsHeadRole(p.role) || p.role == ParameterRole::kFinalNormGain || p.role == ParameterRole::kFinalNormBias;
 }
 
 }  // namespace
 
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
   const MethodEntry& method = GetEntry(o);
+  uint32_t num_blocks = 0;
+  for (const ParameterSpec& p : parameters)
+    num_blocks = IsBlockRole(p.role) ? std::max(num_blocks, p.block + 1) : num_blocks;
+  const uint32_t first_block = num_blocks - std::min(num_blocks, o.last_blocks);
   return TrainedSet(parameters, [&](const ParameterSpec& p) {
     const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
     if (!p.trained || (head && ReleasesHead(o))) return false;  // the head is made of the releases
-    return IsChosen(o.trained_part, p) && (method.trains == nullptr || method.trains(p, o));
+    return IsChosen(o, first_block, p) && (method.trains == nullptr || method.trains(p, o));
   });
 }
 

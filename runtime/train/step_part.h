@@ -15,7 +15,7 @@
 #include "runtime/train/held_weights.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/options.h"
-#include "runtime/train/pooled_cache.h"
+#include "runtime/train/state_cache.h"
 
 namespace wisp {
 
@@ -46,8 +46,8 @@ struct StepContext {
   Workers& workers;
   HeldWeights& weights;
   std::vector<Worker> of_workers;
-  std::optional<PooledCache> pooled;  // set if nothing below the head trains
-  size_t num_callers;                 // workers that pass records
+  std::unique_ptr<StateCache> states;  // of the frozen layers; null: layers below others train
+  size_t num_callers;                  // workers that pass records
   uint64_t step = 0;
   float rate = 0;  // the step's learning rate
 
@@ -76,8 +76,8 @@ class StepPart {
   virtual ~StepPart() = default;
   // Draws the records of the context's step.
   virtual void Draw(privacy::RandomStream& sampling) = 0;
-  // Announces the drawn records to the context's cache of pooled vectors.
-  virtual void WantPooled(PooledCache& pooled) const = 0;
+  // Announces the drawn records to the context's cache.
+  virtual void WantStates(StateCache& states) const = 0;
   // Takes the part's share of the step, and adds its figures to the report.
   virtual Status Run(StepReport& report) = 0;
 

@@ -96,8 +96,8 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
         {w < context_.num_callers ? graph_->AllocateForTraining() : Buffers(), std::move(streams[w + 1])});
   }
   const size_t num_records = context_.records.size();
-  if (PooledCache::IsUsedFor(architecture, num_records, options_))
-    context_.pooled.emplace(*graph_, num_records, context_.num_callers);
+  if (StateCache::IsUsedFor(architecture, num_records, options_))
+    context_.states = std::make_unique<StateCache>(*graph_, context_.records, options_);
   if (std::unique_ptr<StepPart> head = MakeHeadStep(context_)) parts_.push_back(std::move(head));
   if (HasGradients(options_)) parts_.push_back(std::make_unique<GradientStep>(context_, weights));
   options_.re_attention.item_frequencies = {};
@@ -138,7 +138,7 @@ TrainingMemory Trainer::memory() const {
   TrainingMemory m{.weights = weights_.size_bytes(),
                    .packed_weights = weights_.packed_bytes(),
                    .activations = context_.num_callers * graph_->training_bytes(),
-                   .pooled = context_.pooled ? context_.pooled->size_bytes() : 0,
+                   .states = context_.states ? context_.states->size_bytes() : 0,
                    .lists = sparse_rows_.capacity() * sizeof(int32_t)};
   for (const auto& part : parts_) part->AddMemory(m);
   return m;
@@ -159,7 +159,7 @@ Result<StepReport> Trainer::Step() {
   report.learning_rate = context_.rate =
       LearningRate(options_.optimizer, schedule_.Position(step()), schedule_.planned);
   context_.Pack();
-  if (context_.pooled) PoolOnce();
+  if (context_.states) PassFrozenLayers();
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (i > 0) context_.Pack();  // an earlier part has changed weights
     WISP_RETURN_IF_ERROR(parts_[i]->Run(report));
@@ -170,13 +170,13 @@ Result<StepReport> Trainer::Step() {
   return report;
 }
 
-void Trainer::PoolOnce() {
-  for (const auto& part : parts_) part->WantPooled(*context_.pooled);
+void Trainer::PassFrozenLayers() {
+  for (const auto& part : parts_) part->WantStates(*context_.states);
   context_.ForParts([this](size_t w) {
     RecordContext context{.weights = weights_.view(), .buffers = context_.of_workers[w].buffers};
-    context_.pooled->Fill(w, context, context_.records);
+    context_.states->Fill(w, context);
   });
-  context_.pooled->Filled();
+  context_.states->Filled();
 }
 
 }  // namespace wisp

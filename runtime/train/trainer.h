@@ -125,7 +125,7 @@ class Trainer {
   checkpoint_parts::Streams AllStreams();
   Status CheckRun(const Checkpoint& checkpoint);
   void Draw();
-  void PoolOnce();
+  void PassFrozenLayers();
 
   TrainingOptions options_;
   Schedule schedule_;

@@ -78,7 +78,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   for (const auto& part : parts_) WISP_RETURN_IF_ERROR(part->Check(c));
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   weights_.Take(c.weights, c.average);
-  if (context_.pooled) context_.pooled->Forget();
+  if (context_.states) context_.states->Forget();
   for (const auto& part : parts_) part->Restore(c);
   context_.step = c.step;
   options_.privacy.run = c.run_id;

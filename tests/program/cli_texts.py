@@ -103,6 +103,24 @@ def test_every_method_trains_exactly_the_requested_part():
     run("wisp classify --model c.wisp --text a --max-length 99", 2, "--max-length is 99, allowed are 3 to 20")
 
 
+def test_the_last_blocks_train_alone():
+    # The rows that enter them are kept, or computed in each step: the same bits.
+    last = f"{classify} --trains blocks --last-blocks 1 {again}"
+    run(f"{last} --out last.wisp --ledger last.db")
+    own, changed = hashes("e.wisp"), hashes("last.wisp")
+    moved = {name.split(".")[0] for name in own if own[name] != changed[name]}
+    assert len(moved) == 1 and moved.pop() == max(name.split(".")[0] for name in own if name.startswith("block"))
+    edit("r.json", "unkept.json", '"training": {', '"training": {"cache_at_most": 0, ')
+    run(f"{last.replace('r.json', 'unkept.json')} --out unkept.wisp --ledger unkept.db")
+    assert hashes("unkept.wisp") == changed, "what is kept decides what is trained"
+    edit("r.json", "last.json", '"training": {', '"training": {"trains": "blocks", "last_blocks": 1, ')
+    kept, all_blocks = (run(f"wisp inspect e.wisp --memory --recipe {r} --threads 1 --json")["training"]
+                        for r in ("last.json", "r.json"))
+    assert kept["states"] > 0 and all_blocks["states"] == 0 and kept["optimizer_state"] < all_blocks["optimizer_state"]
+    run(f"{classify} --last-blocks 1 --out refused.wisp --ledger refused.db", 2, "trains must be blocks")
+    run(f"{last.replace('blocks 1', 'blocks 50')} --out refused.wisp --ledger refused.db", 2, "allowed are 0 .all. to")
+
+
 def test_a_classifier_states_its_guarantee_and_tokenizer():
     r = run(f"{classify} --trains blocks --out p.wisp --ledger p.db --json")
     assert r["epsilon"] > 0 and r["noise_multiplier"] == 0.6

@@ -45,7 +45,7 @@ Json MemoryJson(const TrainingMemory& m, bool grows) {
             {"activations", m.activations},
             {"record_gradients", m.record_gradients},
             {"variances", m.variances},
-            {"pooled", m.pooled},
+            {"states", m.states},
             {"lists", m.lists},
             {"total", m.total()}};
   if (grows)

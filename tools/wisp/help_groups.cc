@@ -42,7 +42,7 @@ constexpr OptionNames kGroups[] = {
      "context-before context-after public-text "},
     {"Training",
      " values out-recipe public method rank rows histogram-noise re-attention batch steps epochs learning-rate seed "
-     "adapter trains lora recompute-blocks checkpoint checkpoint-every trains-until typical-events "},
+     "adapter trains last-blocks lora recompute-blocks checkpoint checkpoint-every trains-until typical-events "},
     {"Texts",
      " texts record max-length tokenizer text-column label-column vocabulary ids report pooling no-tokenizer "},
     {"Data and items",

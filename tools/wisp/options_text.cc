@@ -52,6 +52,7 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   c->add_option("--tokenizer", a.tokenizer,
                 "For fresh weights: a tokenizer.json, a folder with one, or bytes (every byte is a token); public");
   AddField(c, a.given, "training.trains", RunKind::kTexts, "; for a classifier also head");
+  AddField(c, a.given, "training.last_blocks", RunKind::kClasses, ". For a classifier");
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank with --model, in a file of its own; in place of the recipe's rank")
       ->check(Within(1, 8192));

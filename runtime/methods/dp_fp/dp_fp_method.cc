@@ -16,7 +16,7 @@ Status HeadStep::Run(StepReport& report) {
   report.num_head_records = pass_.num_drawn();
   context_->ForParts([this](size_t w) {
     RecordContext context{.weights = context_->weights.view(), .buffers = context_->of_workers[w].buffers};
-    dropped_[w] = pass_.Add(w, context, context_->records, context_->pooled ? &*context_->pooled : nullptr);
+    dropped_[w] = pass_.Add(w, context, context_->records, context_->states.get());
   });
   report.num_dropped += std::accumulate(dropped_.begin(), dropped_.end(), size_t{0});
   pass_.Fit(context_->GetNoise(0), context_->weights.current());

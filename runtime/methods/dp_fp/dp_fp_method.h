@@ -20,8 +20,8 @@ class HeadStep final : public StepPart {
         dropped_(context.num_callers) {}
 
   void Draw(privacy::RandomStream& sampling) override { pass_.Draw(sampling, context_->records.size()); }
-  void WantPooled(PooledCache& pooled) const override {
-    pass_.ForEachDrawn([&pooled](uint32_t i) { pooled.Want(i); });
+  void WantStates(StateCache& states) const override {
+    pass_.ForEachDrawn([&states](uint32_t i) { states.Want(i); });
   }
   Status Run(StepReport& report) override;
   void Save(Checkpoint& checkpoint) const override { checkpoint.head_releases = pass_.State(); }

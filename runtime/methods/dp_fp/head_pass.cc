@@ -76,22 +76,26 @@ void HeadPass::Draw(privacy::RandomStream& sampling, size_t num_records) {
   releases_.Clear();
 }
 
-size_t HeadPass::Add(size_t worker, RecordContext& context, std::span<const Record> records, PooledCache* cache) {
+size_t HeadPass::Add(size_t worker, RecordContext& context, std::span<const Record> records, StateCache* cache) {
   Waiting& waiting = waiting_[worker];
   size_t dropped = 0;
-  if (cache != nullptr) context.pooled_BD = cache->placed(worker);
+  const auto add_waiting = [&] {
+    if (cache != nullptr) cache->Load(worker, context);
+    dropped += AddWaiting(worker, context);
+  };
   for (size_t i = worker; i < draws_.size(); i += num_workers_) {
     const Record& whole = records[draws_[i].record];
-    const Record record = cache != nullptr ? PooledCache::GetRow(whole) : whole;
+    const Record record = cache != nullptr ? cache->GetPassed(whole) : whole;
     if (waiting.records.size() == graph_->max_records() || waiting.rows + record.inputs.size() > graph_->max_rows()) {
-      dropped += AddWaiting(worker, context);
+      add_waiting();
     }
     if (cache != nullptr) cache->Place(worker, waiting.records.size(), draws_[i].record);
     waiting.records.push_back(record);
     waiting.draws.push_back(i);
     waiting.rows += record.inputs.size();
   }
-  return dropped + AddWaiting(worker, context);
+  add_waiting();
+  return dropped;
 }
 
 size_t HeadPass::AddWaiting(size_t worker, RecordContext& context) {

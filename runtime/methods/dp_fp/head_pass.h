@@ -13,7 +13,7 @@
 #include "runtime/layers/graph.h"
 #include "runtime/privacy/noise/random.h"
 #include "runtime/train/options.h"
-#include "runtime/train/pooled_cache.h"
+#include "runtime/train/state_cache.h"
 #include "runtime/methods/dp_fp/head_releases.h"
 
 namespace wisp {
@@ -33,7 +33,7 @@ class HeadPass {
   }
   // Adds the worker's share of the drawn records. Returns how many of them were not finite, or not within the bound.
   // `cache` holds their pooled vectors, or is null; if it is given, the context's pooled_BD is set here.
-  size_t Add(size_t worker, RecordContext& context, std::span<const Record> records, PooledCache* cache);
+  size_t Add(size_t worker, RecordContext& context, std::span<const Record> records, StateCache* cache);
   // `weights` lie in the graph's memory.
   void Fit(privacy::RandomStream& noise, std::span<float> weights);
 

@@ -83,6 +83,41 @@ TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
   }
 }
 
+// From what enters a block, the graph computes the loss and the gradients of that block and of all above it to the bit.
+TEST_P(ClassifierTest, PassFromABlock_EqualsThePassFromTheTokens) {
+  const Architecture a = SmallClassifiers()[GetParam()];
+  for (const kernels::OpTable* ops : kernels::AllOps()) {
+    for (uint32_t first = 0; first < a.blocks.size(); ++first) {
+      ClassifierHarness h(a, RandomClassifierWeights(a, 23), *ops);
+      h.trained = TrainedSet(h.graph.parameters(), [first](const ParameterSpec& p) {
+        return p.role == ParameterRole::kClassWeight || (IsBlockRole(p.role) && p.block >= first);
+      });
+      for (const Case& c : Cases()) {
+        const Record record = test::Labelled(c.tokens, c.label);
+        std::vector<float> below(c.tokens.size() * a.width);
+        RecordContext context = h.Context();
+        h.graph.PassBelow(context, {&record, 1}, first, below.data());
+        const auto run = [&](const float* below_RD) {
+          FloatGradientSum sum(*ops, h.trained.size(), 1);
+          PhantomGradients gradients(*ops, h.Setup(), {.clip = ClipRule::Flat(1)}, sum);
+          RecordContext from = h.Context();
+          from.head_input = c.input;
+          from.below_RD = below_RD;
+          from.first_block = first;
+          RecordPass pass(h.graph);
+          pass.Push(record, {});
+          const auto outcome = pass.Run(from, gradients)[0];
+          std::vector<float> all(sum.sum().begin(), sum.sum().end());
+          all.push_back(static_cast<float>(outcome.loss));
+          all.push_back(static_cast<float>(outcome.gradient.norm));
+          return all;
+        };
+        EXPECT_EQ(run(below.data()), run(nullptr)) << ops->name << ", " << c.name << ", block " << first;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0, SmallClassifiers().size()));
 
 // A graph for inference, whose blocks share one workspace, gives the bits of training's graph with less memory, most of

@@ -17,7 +17,7 @@ inline void ExpectEqual(const TrainingMemory& a, const TrainingMemory& b) {
   EXPECT_EQ(a.activations, b.activations);
   EXPECT_EQ(a.record_gradients, b.record_gradients);
   EXPECT_EQ(a.variances, b.variances);
-  EXPECT_EQ(a.pooled, b.pooled);
+  EXPECT_EQ(a.states, b.states);
   EXPECT_EQ(a.lists, b.lists);
 }
 
