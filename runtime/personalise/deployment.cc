@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "runtime/core/text.h"
-#include "runtime/personalise/named_numbers.h"
+#include "runtime/privacy/named_numbers.h"
 #include "runtime/personalise/plan_releases.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/budget.h"
@@ -196,7 +196,7 @@ Result<PrivacyPlan> PlanSteps(const Architecture& architecture, const Deployment
 
 std::string ToText(const DeploymentSettings& settings) {
   std::string text;
-  ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
+  ForEachSetting(settings, [&](const char* name, auto value) { privacy::PutNumber(text, name, value); });
   return text + kMeasure;
 }
 
@@ -204,7 +204,8 @@ Result<DeploymentSettings> ParseDeploymentSettings(const std::string& text) {
   DeploymentSettings settings;
   std::string_view rest = text;
   bool read = true;
-  ForEachSetting(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
+  ForEachSetting(settings,
+                 [&](const char* name, auto& value) { read = read && privacy::TakeNumber(rest, name, value); });
   if (!read || rest != std::string_view(kMeasure).substr(1) || !CheckSettings(settings).ok())
     return InvalidData("the settings of a plan are '", OneLine(text), "', which this version cannot read");
   return settings;

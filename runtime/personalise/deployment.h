@@ -82,7 +82,10 @@ struct DeploymentSettings {
   privacy::RecordPart training_part() const {
     return evaluations > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
   }
-  EvaluationRule rule() const { return {.error = error, .num_evaluations = evaluations, .decay = decay}; }
+  // The rules by which candidates, and weights of the bias, are found better than what is served. Where a plan has
+  // both, each has half of the error.
+  EvaluationRule rule() const;
+  EvaluationRule weight_rule() const;
   uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
   // The mean share of all records that is there when a step is taken: 1, or less if records come over time.
   double share_present() const;

@@ -48,13 +48,9 @@ double MeanGain(ListScorer& base, ListScorer& candidate, std::span<const int32_t
   return sum / static_cast<double>(targets.size());
 }
 
-uint64_t NoiseInSteps(double noise_multiplier) {
-  return static_cast<uint64_t>(std::ceil(noise_multiplier * EvaluationNorm()));
-}
-
 Evaluation FromSums(std::span<const int64_t, 2> sums, double noise_multiplier, const EvaluationOptions& o) {
-  return {.gains = static_cast<double>(sums[0]) / kEvaluationSteps,
-          .squares = static_cast<double>(sums[1]) / (kSquareWeight * kEvaluationSteps),
+  return {.gains = static_cast<double>(sums[0]) / kGainSteps,
+          .squares = static_cast<double>(sums[1]) / (kSquareWeight * kGainSteps),
           .noise_multiplier = noise_multiplier,
           .base = o.base,
           .candidate = o.candidate,
@@ -80,21 +76,16 @@ Status CheckNoise(const EvaluationOptions& o) {
 
 }  // namespace
 
-double EvaluationNorm() { return std::ceil(static_cast<double>(kEvaluationSteps) * RecordNorm()); }
-
 GainOnGrid OnGrid(double mean_gain, double gain_scale) {
-  const double ratio = mean_gain / gain_scale;
-  if (!std::isfinite(ratio)) return {};
-  const double gain = std::clamp(ratio, -1.0, 1.0);
-  // Rounds towards zero, so that rounding never makes the record longer than EvaluationNorm.
-  return {.gain = static_cast<int64_t>(gain * kEvaluationSteps),
-          .square = static_cast<int64_t>(kSquareWeight * gain * gain * kEvaluationSteps)};
+  std::array<int64_t, 2> on_grid;
+  PutOnGrid(std::array{mean_gain / gain_scale}, on_grid);
+  return {.gain = on_grid[0], .square = on_grid[1]};
 }
 
 Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& o, uint64_t num_evaluations) {
   return MakeCharge({.noise_multiplier = o.noise_multiplier,
                      .count = num_evaluations,
-                     .sigma_in_steps = NoiseInSteps(o.noise_multiplier),
+                     .sigma_in_steps = GainSigma(o.noise_multiplier),
                      .num_coordinates = 2,
                      .run = o.run,
                      .purpose = "evaluation",
@@ -172,7 +163,7 @@ Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const Par
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge, EvaluationCharge(o));
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));
   WISP_ASSIGN_OR_RETURN(auto sums, SumGains(architecture, base, candidate, held_out, o));
-  privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);
+  privacy::AddDiscreteGaussian(noise, GainSigma(o.noise_multiplier), sums);
   const Evaluation evaluation = FromSums(sums, o.noise_multiplier, o);
   WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(evaluation)));
   WISP_RETURN_IF_ERROR(o.ledger->MarkReleased(id));

@@ -11,7 +11,7 @@
 // from anybody's events of the period that the evaluation tests either (EvaluationOptions::after): a trend that the
 // candidate saw in other people would count as a gain.
 //
-// Sensitivity: a record adds one vector (GainOnGrid), no longer than EvaluationNorm(), and changes no other record's
+// Sensitivity: a record adds one vector (GainOnGrid), no longer than GainNorm(), and changes no other record's
 // vector, because the moment is public. EvaluateCandidate charges before it reads a record.
 #ifndef WISP_RUNTIME_PERSONALISE_EVALUATE_CANDIDATE_H_
 #define WISP_RUNTIME_PERSONALISE_EVALUATE_CANDIDATE_H_
@@ -55,18 +55,12 @@ struct EvaluationOptions {
   std::optional<uint64_t> reproducible_seed = {};
 };
 
-// Grid steps for a gain of 1.
-inline constexpr int64_t kEvaluationSteps = int64_t{1} << 20;
-
-// A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain in NDCG@10
-// / gain_scale, -1, 1), s = kEvaluationSteps, w = kSquareWeight. The vector's length is at most EvaluationNorm(), which
-// is the sensitivity. Both numbers are 0 if the record has no event to test, or if one of its gains is not finite.
+// A record's gain and its square on the grid (PutOnGrid): of the mean gain in NDCG@10 / gain_scale. Both numbers are 0
+// if the record has no event to test, or if one of its gains is not finite.
 struct GainOnGrid {
   int64_t gain = 0, square = 0;
 };
 GainOnGrid OnGrid(double mean_gain, double gain_scale);
-// The sensitivity in grid steps, rounded up.
-double EvaluationNorm();
 
 // The charge for an evaluation, which releases two sums by one Gaussian mechanism.
 Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& options, uint64_t num_evaluations = 1);

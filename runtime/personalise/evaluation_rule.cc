@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/core/text.h"
-#include "runtime/personalise/named_numbers.h"
+#include "runtime/privacy/named_numbers.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp {
@@ -53,14 +53,12 @@ void ForEachField(J& j, const Use& field) {
 
 }  // namespace
 
-double RecordNorm() { return std::sqrt(1 + kSquareWeight * kSquareWeight); }
-
 double Evaluation::gain_noise() const { return noise_multiplier * RecordNorm(); }
 double Evaluation::square_noise() const { return gain_noise() / kSquareWeight; }
 
 std::string ToText(const Evaluation& evaluation) {
   std::string text;
-  ForEachField(evaluation, [&](const char* name, auto value) { PutNumber(text, name, value); });
+  ForEachField(evaluation, [&](const char* name, auto value) { privacy::PutNumber(text, name, value); });
   return text;
 }
 
@@ -68,7 +66,7 @@ Result<Evaluation> ParseEvaluation(const std::string& text) {
   Evaluation j;
   std::string_view rest = text;
   bool read = true;
-  ForEachField(j, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
+  ForEachField(j, [&](const char* name, auto& value) { read = read && privacy::TakeNumber(rest, name, value); });
   if (read && rest.empty() && j.noise_multiplier > 0) return j;
   return InvalidData("an evaluation's result is '", OneLine(text), "', which cannot be read");
 }

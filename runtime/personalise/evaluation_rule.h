@@ -22,15 +22,9 @@
 #include <string>
 
 #include "runtime/core/status.h"
+#include "runtime/train/gain_sums.h"
 
 namespace wisp {
-
-// The weight of the squares of gains in an evaluation's release, beside the gains. It is so small that both together
-// are hardly longer than the gain alone.
-inline constexpr double kSquareWeight = 0.25;
-
-// The largest length of the vector that one record adds, for a gain of 1.
-double RecordNorm();
 
 struct Evaluation {
   double gains = 0, squares = 0;  // noised sums over the evaluation records; a gain is from -1 to 1

@@ -70,9 +70,10 @@ struct Outlook {
   // measured. kNewItems: a gain was measured only if the base lacked items that people choose.
   enum class Kind { kGain, kSomeGain, kHopeless, kNewItems } kind = Kind::kGain;
   // The probability that candidates with the mean gain `gain` (in the measure's unit) are found better, after the
-  // first, the middle and the last evaluation. Empty without private evaluation.
+  // first, the middle and the last evaluation; and that the first release finds a weight of the bias with that gain, 0
+  // without such releases. Empty without private evaluation.
   struct PowerRow {
-    double gain = 0, after_first = 0, after_half = 0, after_all = 0;
+    double gain = 0, after_first = 0, after_half = 0, after_all = 0, by_weight = 0;
   };
   std::vector<PowerRow> power;
   // The smallest of these gains that the last evaluation detects in four of five plans; nullopt: no decision is

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "runtime/train/bias_weight.h"
+
 namespace wisp {
 namespace {
 
@@ -14,6 +16,7 @@ Result<std::vector<Evaluated>> ReadEvaluationsAgainst(const privacy::Ledger& led
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
   std::vector<Evaluated> evaluated;
   for (const privacy::LedgerResult& result : results) {
+    if (IsWeighedBias(result.text)) continue;
     WISP_ASSIGN_OR_RETURN(const Evaluation evaluation, ParseEvaluation(result.text));
     if (evaluation.base == base_hash) evaluated.push_back({result.seq, evaluation});
   }

@@ -36,19 +36,22 @@ Status PlanFiles::BeginWithCandidate() const {
 
 Status PlanFiles::CheckDistinct(std::span<const NamedFile> others) const {
   WISP_RETURN_IF_ERROR(wisp::CheckDistinct({"the output", served}, others));
-  for (const std::string* path : {&candidate, &checkpoint, &start, &local, &lock})
+  for (const std::string* path : {&candidate, &checkpoint, &start, &weighed, &local, &lock})
     WISP_RETURN_IF_ERROR(wisp::CheckDistinct({"a file beside the output", *path}, others));
   return OkStatus();
 }
 
 void PlanFiles::RemoveAbandoned() const {
-  for (const std::string* path : {&served, &candidate, &checkpoint, &start, &local}) wisp::RemoveAbandoned(*path);
+  for (const std::string* path : {&served, &candidate, &checkpoint, &start, &weighed, &local})
+    wisp::RemoveAbandoned(*path);
 }
 
 bool PlanFiles::HasCandidate() const { return IsThere(candidate); }
 bool PlanFiles::HasCheckpoint() const { return IsThere(checkpoint); }
 bool PlanFiles::HasStart() const { return IsThere(start); }
-bool PlanFiles::HasAny() const { return HasCandidate() || HasCheckpoint() || HasStart() || IsThere(local); }
+bool PlanFiles::HasAny() const {
+  return HasCandidate() || HasCheckpoint() || HasStart() || IsThere(weighed) || IsThere(local);
+}
 
 Status CopyFile(const std::string& from, const std::string& to) {
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(from));

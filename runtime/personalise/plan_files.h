@@ -5,9 +5,10 @@
 //   mine.wisp.candidate   the newest personalised model
 //   mine.wisp.checkpoint  the state from which training resumes
 //   mine.wisp.start       the model that training began with, if that is not the base
+//   mine.wisp.weighed     the base with the weight of its bias that people chose, if there is one (weighed_base.h)
 //   mine.wisp.local       figures of the runs, for the device's own report (run_figures.h)
 //   mine.wisp.lock        locked during a run
-// All but the first are private like the log: they learned from it, and no evaluation has released them.
+// All but the first and the weighed base are private like the log: they learned from it, and nothing has released them.
 #ifndef WISP_RUNTIME_PERSONALISE_PLAN_FILES_H_
 #define WISP_RUNTIME_PERSONALISE_PLAN_FILES_H_
 
@@ -27,9 +28,10 @@ struct PlanFiles {
         candidate(output + ".candidate"),
         checkpoint(output + ".checkpoint"),
         start(output + ".start"),
+        weighed(output + ".weighed"),
         local(output + ".local"),
         lock(output + ".lock") {}
-  std::string served, candidate, checkpoint, start, local, lock;
+  std::string served, candidate, checkpoint, start, weighed, local, lock;
 
   // Deletes checkpoint, start (unless it is to be kept) and candidate, in this order. Training then starts from the
   // base, or from the start.

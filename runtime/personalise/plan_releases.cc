@@ -37,6 +37,16 @@ std::vector<Kind> Kinds(const Architecture& a, DeploymentSettings& s) {
 
 }  // namespace
 
+EvaluationRule DeploymentSettings::rule() const {
+  return {.error = bias_weight_share > 0 ? error / 2 : error, .num_evaluations = evaluations, .decay = decay};
+}
+
+EvaluationRule DeploymentSettings::weight_rule() const {
+  // Each release may find each of the weights that it tries.
+  constexpr auto kTried = static_cast<uint32_t>(kBiasWeights.size());
+  return {.error = error / 2, .num_evaluations = kTried * std::max(1u, bias_weight_releases)};
+}
+
 Status CheckReleases(const DeploymentSettings& s) {
   const auto check = [](const char* what, uint32_t releases, double share) {
     if (releases == 0 || (share > 0 && share < 1)) return OkStatus();

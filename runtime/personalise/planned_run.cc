@@ -17,7 +17,9 @@
 #include "runtime/personalise/run_figures.h"
 #include "runtime/personalise/plan_files.h"
 #include "runtime/personalise/heal_plan.h"
+#include "runtime/personalise/weighed_base.h"
 #include "runtime/privacy/statement.h"
+#include "runtime/train/bias_weight.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/records.h"
@@ -47,6 +49,7 @@ class PlannedRun {
     files_.RemoveAbandoned();
     RemoveAbandoned(SavedRun::LedgerRoomOf(o_.ledger.path));
     // An earlier run may have found something out and been stopped before it acted.
+    WISP_RETURN_IF_ERROR(ServeReference());
     WISP_RETURN_IF_ERROR(ActOnEvaluations());
     WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
     WISP_ASSIGN_OR_RETURN(until_.second, TrainsUntil(ledger_, settings(), std::time(nullptr)));
@@ -61,6 +64,7 @@ class PlannedRun {
   Status ChooseAndReport() {
     WISP_ASSIGN_OR_RETURN(models_, OpenPlanModels(files_, base_));
     WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
+    WISP_RETURN_IF_ERROR(ServeReference());
     WISP_RETURN_IF_ERROR(Choose());
     WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
     return ReportServed();
@@ -74,6 +78,9 @@ class PlannedRun {
   }
 
   const DeploymentSettings& settings() const { return result_.settings; }
+  // The model that candidates must be better than, served until one is: the base, or the base with the weight of its
+  // bias that was found better.
+  const ModelFile& reference() const { return weighed_ ? *weighed_ : base_; }
   // The model that training started from.
   const ModelFile& origin() const { return models_.start ? *models_.start : base_; }
 
@@ -129,6 +136,23 @@ class PlannedRun {
   Status Serve(const ModelFile& model) {
     WISP_ASSIGN_OR_RETURN(const bool is_served, IsServed(model));
     return is_served ? OkStatus() : ServeFile(model.name());
+  }
+
+  // Finds the reference, and serves it in place of the base or of an earlier reference.
+  Status ServeReference() {
+    if (settings().evaluations == 0) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto better, FindBetterWeight(ledger_, settings(), base_.content_hash()));
+    if (!better && !weighed_ && access(files_.weighed.c_str(), F_OK) != 0) return OkStatus();
+    weighed_.reset();
+    if (better) {
+      WISP_ASSIGN_OR_RETURN(weighed_, OpenWeighedBase(files_.weighed, base_, *better, ledger_, settings()));
+    }
+    if (has_output_) {
+      WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
+      if (served.content_hash() == base_.content_hash() || IsWeighedFrom(served, base_))
+        WISP_RETURN_IF_ERROR(Serve(reference()));
+    }
+    return better ? OkStatus() : RemoveFile(files_.weighed);
   }
 
   // Reads the log once, as late as possible: a refused run then reads nothing that it would have trained on.
@@ -272,8 +296,11 @@ class PlannedRun {
     const DeploymentSettings& s = settings();
     if (!models_.candidate || result_.left.evaluations == 0) return false;
     WISP_ASSIGN_OR_RETURN(const auto results, ledger_.Results());
-    WISP_ASSIGN_OR_RETURN(const bool knows_base, WasEvaluated(ledger_, base_.content_hash()));
-    if (!knows_base && !results.empty() && s.trains_until > 0) return true;
+    WISP_ASSIGN_OR_RETURN(const bool knows_base, WasEvaluated(ledger_, reference().content_hash()));
+    const bool knows_another = std::any_of(results.begin(), results.end(), [](const privacy::LedgerResult& result) {
+      return !IsWeighedBias(result.text);
+    });
+    if (!knows_base && knows_another && s.trains_until > 0) return true;
     const uint64_t steps = s.num_steps() - std::min(s.num_steps(), result_.left.steps);
     const uint64_t evaluations = s.evaluations - result_.left.evaluations - s.evaluations_before;
     return steps * (s.evaluations - s.evaluations_before) / s.num_steps() > evaluations &&
@@ -292,7 +319,7 @@ class PlannedRun {
     WISP_ASSIGN_OR_RETURN(options.line, FindLineage(ledger_, *models_.candidate, base_));
     // An evaluation without a lineage would count for all lineages.
     if (options.line == 0) return OkStatus();
-    WISP_RETURN_IF_ERROR(EvaluateCandidate(base_.architecture(), GetSource(base_), GetSource(*models_.candidate),
+    WISP_RETURN_IF_ERROR(EvaluateCandidate(base_.architecture(), GetSource(reference()), GetSource(*models_.candidate),
                                            data_->sequences, options)
                              .status());
     result_.evaluated = true;
@@ -310,11 +337,11 @@ class PlannedRun {
             .run = kEvaluationRun,
             .noise_multiplier = s.evaluation_noise,
             .gain_scale = s.gain_scale,
-            .base = base_.content_hash(),
+            .base = reference().content_hash(),
             .candidate = models_.candidate->content_hash(),
             .num_targets = s.num_targets,
             .after = until_,
-            .lists_of_base = base_.lists(),
+            .lists_of_base = reference().lists(),
             .lists_of_candidate = models_.candidate->lists(),
             .num_threads = o_.num_threads,
             .executor = o_.executor};
@@ -324,13 +351,13 @@ class PlannedRun {
   Status ChooseLocally() {
     WISP_RETURN_IF_ERROR(Read());
     WISP_ASSIGN_OR_RETURN(const Evaluation evaluated,
-                          EvaluateLocally(base_.architecture(), GetSource(base_), GetSource(*models_.candidate),
+                          EvaluateLocally(base_.architecture(), GetSource(reference()), GetSource(*models_.candidate),
                                           data_->sequences, MakeEvaluationOptions()));
     result_.evaluated = true;
     WISP_ASSIGN_OR_RETURN(result_.evaluation_events, CountEvaluationEvents(data_->sequences, MakeEvaluationOptions()));
     result_.verdict = Decide(settings().rule(), std::span(&evaluated, 1));
     if (result_.verdict.kind == Verdict::Kind::kBetter) return Serve(*models_.candidate);
-    return result_.verdict.kind == Verdict::Kind::kWorse ? Serve(base_) : OkStatus();
+    return result_.verdict.kind == Verdict::Kind::kWorse ? Serve(reference()) : OkStatus();
   }
 
   // The evaluations of the lineage that training resumes; those of another say nothing about it. Empty if a lineage is
@@ -346,20 +373,20 @@ class PlannedRun {
     } else {
       return std::vector<Evaluation>();
     }
-    return ReadEvaluations(ledger_, base_.content_hash(), line);
+    return ReadEvaluations(ledger_, reference().content_hash(), line);
   }
 
   // The served model may be of a lineage that has ended before its last verdict was acted upon.
   Status ReplaceWorseModel() {
     if (!has_output_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
-    if (served.content_hash() == base_.content_hash()) return OkStatus();
+    if (served.content_hash() == base_.content_hash() || IsWeighedFrom(served, base_)) return OkStatus();
     const Result<uint64_t> line = FindLineage(ledger_, served, base_);
     if (line.status().code() == StatusCode::kPrivacyRefused) return OkStatus();  // another ledger paid for it
     WISP_RETURN_IF_ERROR(line.status());
-    WISP_ASSIGN_OR_RETURN(const auto evaluated, ReadEvaluations(ledger_, base_.content_hash(), *line));
+    WISP_ASSIGN_OR_RETURN(const auto evaluated, ReadEvaluations(ledger_, reference().content_hash(), *line));
     const bool is_worse = !evaluated.empty() && wisp::Serve(settings().rule(), evaluated).newest_is_worse;
-    return is_worse ? Serve(base_) : OkStatus();
+    return is_worse ? Serve(reference()) : OkStatus();
   }
 
   Status ActOnEvaluations() {
@@ -369,7 +396,7 @@ class PlannedRun {
     if (evaluated.empty()) return OkStatus();
     const Served served = wisp::Serve(settings().rule(), evaluated);
     result_.verdict = served.verdict;
-    if (served.newest_is_worse) return Serve(base_);
+    if (served.newest_is_worse) return Serve(reference());
     const uint64_t candidate = models_.candidate ? models_.candidate->content_hash() : 0;
     if (!served.evaluation || evaluated[*served.evaluation].candidate != candidate) return OkStatus();
     return Serve(*models_.candidate);
@@ -394,8 +421,9 @@ class PlannedRun {
   Ledger& ledger_;
   const privacy::RecordSpec record_;
   PlanModels models_;
-  bool has_output_ = false;  // a model is already served
-  data::Moment until_;       // later events are for evaluation and do not train
+  std::optional<ModelFile> weighed_;  // reference(), if that is not the base
+  bool has_output_ = false;           // a model is already served
+  data::Moment until_;                // later events are for evaluation and do not train
   std::optional<data::ReadResult> data_;
   PlannedRunResult result_;
 };

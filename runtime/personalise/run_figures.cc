@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "runtime/core/file.h"
-#include "runtime/personalise/named_numbers.h"
+#include "runtime/privacy/named_numbers.h"
 
 namespace wisp {
 namespace {
@@ -32,7 +32,8 @@ Result<std::vector<RunFigures>> ReadRunFigures(const std::string& path) {
     std::string_view line = rest.substr(0, end);
     bool read = true;
     RunFigures& planned_run = runs.emplace_back();
-    ForEachFigure(planned_run, [&](const char* name, auto& value) { read = read && TakeNumber(line, name, value); });
+    ForEachFigure(planned_run,
+                  [&](const char* name, auto& value) { read = read && privacy::TakeNumber(line, name, value); });
     if (!read || !line.empty())
       return InvalidData(path, ": line ", runs.size(), " has no figures of a run; delete the file");
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -50,7 +51,7 @@ Status AddRunFigures(const std::string& path, const RunFigures& planned_run) {
   std::string text;
   for (const RunFigures& each : runs) {
     std::string line;
-    ForEachFigure(each, [&](const char* name, auto value) { PutNumber(line, name, value); });
+    ForEachFigure(each, [&](const char* name, auto value) { privacy::PutNumber(line, name, value); });
     text += line + "\n";
   }
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));

@@ -25,6 +25,7 @@
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_
 
 #include <cstdint>
+#include <limits>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,6 +58,7 @@ std::string_view ToText(RecordPart part);  // "all", "training", "evaluation"
 Result<RecordPart> RecordPartFromText(std::string_view text);
 
 using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
+inline constexpr ChargeId kNewestCharge = std::numeric_limits<ChargeId>::max();
 
 struct ChargeRequest {
   Mechanism mechanism;  // everything that may be released on this charge, e.g. a block of steps
@@ -322,8 +324,8 @@ class Ledger {
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta,
                                    Fineness fineness = Fineness::kFull) const;
 
-  // A receipt for everything charged to `run` so far; empty if nothing was.
-  Result<Receipt> MakeReceipt(const std::string& run) const;
+  // A receipt for everything charged to `run`, up to the charge `newest`; empty if nothing was.
+  Result<Receipt> MakeReceipt(const std::string& run, ChargeId newest = kNewestCharge) const;
   // True if this ledger, as it is now, has the charge that `receipt` was given for, and everything before it.
   Result<bool> HasPaid(const Receipt& receipt) const;
   // The seq of the first charge to the run that `receipt` was given to; 0 if this ledger has no such charge.

@@ -46,10 +46,10 @@ Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& de
   return composition.State(delta, fineness);
 }
 
-Result<Receipt> Ledger::MakeReceipt(const std::string& run) const {
+Result<Receipt> Ledger::MakeReceipt(const std::string& run, ChargeId newest) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  return ReadReceipt(impl_->database, run);
+  return ReadReceipt(impl_->database, run, newest);
 }
 
 Result<bool> Ledger::HasPaid(const Receipt& receipt) const {

@@ -360,10 +360,10 @@ Result<ChainValue> ReadChainAt(Database& database, uint64_t seq) {
   return *chain;
 }
 
-Result<Receipt> ReadReceipt(Database& database, const std::string& run) {
-  WISP_ASSIGN_OR_RETURN(Statement row,
-                        database.Prepare("SELECT chain FROM entries WHERE run = ? ORDER BY id DESC LIMIT 1"));
-  WISP_ASSIGN_OR_RETURN(const bool found, row.Bind(0, run).Step());
+Result<Receipt> ReadReceipt(Database& database, const std::string& run, ChargeId newest) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row, database.Prepare("SELECT chain FROM entries WHERE run = ? AND id <= ? ORDER BY id DESC LIMIT 1"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Bind(0, run).Bind(1, static_cast<int64_t>(newest)).Step());
   return found ? row.Blob(0) : Receipt();
 }
 

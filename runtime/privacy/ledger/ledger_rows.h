@@ -85,8 +85,9 @@ Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
 Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after);
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
-// The chain value at the newest entry of `run`; empty if there is no entry. For rows that ReadRowsAfter has verified.
-Result<Receipt> ReadReceipt(Database& database, const std::string& run);
+// The chain value at the newest entry of `run` up to `newest`; empty if there is no entry. For rows that ReadRowsAfter
+// has verified.
+Result<Receipt> ReadReceipt(Database& database, const std::string& run, ChargeId newest);
 // True if an entry has that chain value; for verified rows too.
 Result<bool> HasReceipt(Database& database, const Receipt& receipt);
 // See Ledger::FindFirstCharge.

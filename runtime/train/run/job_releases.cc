@@ -41,7 +41,7 @@ class Releaser {
                                 .ledger = p_.ledger,
                                 .run = trainer_.run(),
                                 .part = p_.part,
-                                .num_records_public = options_.num_records_public};
+                                .base = options_.base_model_hash};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, BiasWeightCharge(o, kind(), plan.releases));
       WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all));
       if (due) {
@@ -155,10 +155,10 @@ Result<float> ReleaseBiasWeight(std::span<const Record> records, const Architect
   const HostModel model(architecture, weights);
   const std::vector<ParameterSpec>& parameters = model.graph->parameters();
   const ParameterSpec& bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)];
-  WISP_ASSIGN_OR_RETURN(const std::vector<int64_t> gains,
+  WISP_ASSIGN_OR_RETURN(const WeighedBias weighed,
                         ReleaseBiasGains(*model.graph, model.weights.view(), lists,
                                          weights.subspan(bias.offset, bias.size()), records, o, workers, noise));
-  return ChooseBiasWeight(gains, o);
+  return weighed.Choose();
 }
 
 Status CheckReleases(const TrainingJob& job, const TrainingOptions& options) {

@@ -151,7 +151,7 @@ TEST_F(SuccessionsServed, GainsAreOfTheServedLists) {
   ASSERT_EQ(gains.size(), expected.size());
   size_t won = 0;
   for (size_t i = 0; i < gains.size(); ++i) {
-    EXPECT_NEAR(static_cast<double>(gains[i].gain) / kEvaluationSteps, expected[i], 1e-5) << i;
+    EXPECT_NEAR(static_cast<double>(gains[i].gain) / kGainSteps, expected[i], 1e-5) << i;
     won += expected[i] > 0;
   }
   EXPECT_GT(won, 5u);

@@ -99,8 +99,8 @@ class Deployment {
     Evaluation j{.noise_multiplier = kNoise};
     for (std::vector<int32_t>& history : evaluates_) {
       const GainOnGrid g = OnGrid(ComputeGain(history, candidate), kScale);
-      j.gains += static_cast<double>(g.gain) / kEvaluationSteps;
-      j.squares += static_cast<double>(g.square) / (kSquareWeight * kEvaluationSteps);
+      j.gains += static_cast<double>(g.gain) / kGainSteps;
+      j.squares += static_cast<double>(g.square) / (kSquareWeight * kGainSteps);
     }
     j.gains += j.gain_noise() * normal_(random_);
     j.squares += j.square_noise() * normal_(random_);
@@ -256,8 +256,8 @@ class LogReplay {
       Evaluation j{.noise_multiplier = kNoise};
       for (const size_t u : evaluation) {
         const GainOnGrid g = OnGrid(ComputeGain(u, part + 1, base, candidate), kScale);
-        j.gains += static_cast<double>(g.gain) / kEvaluationSteps;
-        j.squares += static_cast<double>(g.square) / (kSquareWeight * kEvaluationSteps);
+        j.gains += static_cast<double>(g.gain) / kGainSteps;
+        j.squares += static_cast<double>(g.square) / (kSquareWeight * kGainSteps);
       }
       j.gains += j.gain_noise() * normal(random);
       j.squares += j.square_noise() * normal(random);

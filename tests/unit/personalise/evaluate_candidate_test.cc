@@ -72,19 +72,19 @@ TEST_F(EvaluationTest, ARecordAddsNoMoreThanItsBound) {
     const GainOnGrid g = OnGrid(gain, scale);
     const double length = std::hypot(static_cast<double>(g.gain), static_cast<double>(g.square));
     longest = std::max(longest, length);
-    EXPECT_LE(length, EvaluationNorm()) << gain << " of " << scale;
+    EXPECT_LE(length, GainNorm()) << gain << " of " << scale;
   };
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> exponent(-20, 20);
   for (int i = 0; i < 100000; ++i) check((i % 2 ? 1 : -1) * std::exp2(exponent(random)), std::exp2(exponent(random)));
   for (const double gain : {1.0, -1.0, 1 - 1e-16, 1e308, -1e308}) check(gain, 1);
-  EXPECT_GT(longest, 0.999999 * EvaluationNorm()) << "noise is wasted";
+  EXPECT_GT(longest, 0.999999 * GainNorm()) << "noise is wasted";
   for (const double bad : {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
     EXPECT_EQ(OnGrid(bad, 1).gain, 0);
     EXPECT_EQ(OnGrid(bad, 1).square, 0);
   }
-  EXPECT_EQ(OnGrid(0.25, 0.5).gain, kEvaluationSteps / 2);
-  EXPECT_EQ(OnGrid(-0.25, 0.5).square, kEvaluationSteps / 16);
+  EXPECT_EQ(OnGrid(0.25, 0.5).gain, kGainSteps / 2);
+  EXPECT_EQ(OnGrid(-0.25, 0.5).square, kGainSteps / 16);
 }
 
 // The sum with one more record, less the sum without it, is that record's contribution.
@@ -102,8 +102,8 @@ TEST_F(EvaluationTest, OneRecordMoreAddsItsOwnGainAlone) {
   const auto with = Run(Options(ledger));
   const GainOnGrid own = Gains(architecture_, base_.data(), candidate_.data(), sequences_, Options(ledger)).back();
   EXPECT_NE(own.gain, 0);
-  EXPECT_EQ((with->gains - without->gains) * kEvaluationSteps, static_cast<double>(own.gain));
-  EXPECT_EQ((with->squares - without->squares) * kEvaluationSteps * kSquareWeight, static_cast<double>(own.square));
+  EXPECT_EQ((with->gains - without->gains) * kGainSteps, static_cast<double>(own.gain));
+  EXPECT_EQ((with->squares - without->squares) * kGainSteps * kSquareWeight, static_cast<double>(own.square));
 }
 
 TEST_F(EvaluationTest, RecordsThatTrainDoNotCount) {
@@ -165,7 +165,7 @@ TEST_F(EvaluationTest, EvaluationByRecords_DiffersByTheGains) {
   options.num_targets = 1;
   double gain = 0;
   for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, options))
-    gain += static_cast<double>(g.gain) / kEvaluationSteps * options.gain_scale;
+    gain += static_cast<double>(g.gain) / kGainSteps * options.gain_scale;
   const auto ndcg = [&](const std::vector<float>& weights) {
     return EvaluateRanking(graph, weights.data(), cases, workers).ndcg_at_10;
   };
@@ -239,7 +239,7 @@ TEST_F(EvaluationTest, CopiedRowsGiveNoGainThatNoListShows) {
   for (float& weight : candidate_) weight += noise(random);
   double gain = 0;
   for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, Options(ledger)))
-    gain += static_cast<double>(g.gain) / kEvaluationSteps;
+    gain += static_cast<double>(g.gain) / kGainSteps;
   EXPECT_LT(gain, 0) << "the list shows the older of two that score alike: noise can only lose";
 }
 

@@ -152,7 +152,8 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
     j["power"].push_back({{"gain", row.gain},
                           {"after_first", row.after_first},
                           {"after_half", row.after_half},
-                          {"after_all", row.after_all}});
+                          {"after_all", row.after_all},
+                          {"by_weight", row.by_weight}});
   if (!p.gains.empty()) j["gains"] = GainsToJson(p.gains);
   j["advice"] = p.outlook.advice;
   if (p.made_before) j["made_before"] = *p.made_before;
@@ -196,9 +197,11 @@ void PrintEvaluation(const Planned& p) {
       {{(s.evaluations + 1) / 2, &Outlook::PowerRow::after_half}, {s.evaluations, &Outlook::PowerRow::after_all}});
   PrintText("          the chance that so many more of 100 choices in the lists are found");
   for (const auto& [evaluations, chance] : shown) PrintText("   %8s", ("after " + std::to_string(evaluations)).c_str());
+  if (s.bias_weight_releases > 0) PrintText("   %8s", "a weight");
   for (const Outlook::PowerRow& row : p.outlook.power) {
     PrintText("\n          %37.0f (a gain of %5.3f in NDCG@10)", 100 * row.gain / kHitNdcg, row.gain);
     for (const auto& [evaluations, chance] : shown) PrintText("   %8s", Percent(row.*chance).c_str());
+    if (s.bias_weight_releases > 0) PrintText("   %8s", Percent(row.by_weight).c_str());
   }
   PrintText("\n");
 }

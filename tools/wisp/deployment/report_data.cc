@@ -10,6 +10,7 @@
 #include "runtime/personalise/plan_files.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/ledger_statement.h"
+#include "runtime/train/bias_weight.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
@@ -57,6 +58,7 @@ Status ReadEvaluations(const privacy::Ledger& ledger, ReportedDeployment& deploy
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Evaluation>> of_lines;
   for (const privacy::LedgerResult& result : results) {
+    if (IsWeighedBias(result.text)) continue;
     WISP_ASSIGN_OR_RETURN(const Evaluation j, ParseEvaluation(result.text));
     std::vector<Evaluation>& of_line = of_lines[{j.base, j.line}];
     of_line.push_back(j);

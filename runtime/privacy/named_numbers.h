@@ -1,6 +1,6 @@
 // Named numbers on one line, "gains=1.5 squares=3": the ledger's form of values that are read back.
-#ifndef WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
-#define WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
+#ifndef WISP_RUNTIME_PRIVACY_NAMED_NUMBERS_H_
+#define WISP_RUNTIME_PRIVACY_NAMED_NUMBERS_H_
 
 #include <cmath>
 #include <string>
@@ -10,13 +10,13 @@
 #include "runtime/core/decimal.h"
 #include "runtime/privacy/json.h"
 
-namespace wisp {
+namespace wisp::privacy {
 
 template <class Number>
 void PutNumber(std::string& text, std::string_view name, Number number) {
   text += (text.empty() ? "" : " ") + std::string(name) + "=";
   if constexpr (std::is_floating_point_v<Number>) {
-    text += privacy::DoubleText(number);
+    text += DoubleText(number);
   } else {
     text += std::to_string(number);
   }
@@ -37,6 +37,6 @@ bool TakeNumber(std::string_view& rest, std::string_view name, Number& number) {
   return true;
 }
 
-}  // namespace wisp
+}  // namespace wisp::privacy
 
-#endif  // WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
+#endif  // WISP_RUNTIME_PRIVACY_NAMED_NUMBERS_H_
