@@ -65,7 +65,7 @@ def cell(lines):
     gains = [round(line["gain_of_candidate"], 3) for line in lines]
     served = [round(line["gain"], 3) for line in lines]
     better = [line for line in lines if line["gain"] != 0]  # else the base is served as it came
-    serves = sorted({"the base, weighed anew" if line["serves"] == "the base" else line["serves"] for line in better})
+    serves = sorted({line["serves"] for line in better})
     return {"data": data, "differs": differs, "people": first["users"], "epsilon": first["epsilon"],
             "runs": first["runs"], "seeds": len(lines), "items": first["items"], "new_items": new_items,
             **{field: float(f"{first[field]:.3g}")

@@ -30,6 +30,7 @@ import argparse
 import collections
 import csv
 import datetime
+import filecmp
 import json
 import os
 import random
@@ -252,6 +253,10 @@ def releases_alone(wisp, split, plan, words, deployment, test):
     return wisp.ndcg(out + ".candidate" if os.path.exists(out + ".candidate") else out, test)
 
 
+def is_same(one, other):
+    return os.path.exists(other) and filecmp.cmp(one, other, shallow=False)
+
+
 def live(wisp, split, options, users, seed):
     base, test, log = split.base(), split.test(), split.device(users, seed)
     ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
@@ -266,10 +271,10 @@ def live(wisp, split, options, users, seed):
         if options.grow:
             deployment[1] = first_users(everyone, split.path(f"{os.getpid()}.csv"), number / options.runs)
         planned_run = wisp("personalise", *deployment, "--out", out)
-        better.append(planned_run["serves"])
+        better.append("the base, weighed anew" if is_same(out, out + ".weighed") else planned_run["serves"])
         seconds += planned_run.get("seconds", 0)
         if options.nightly:
-            print(f"  run {len(better)}: served {wisp.ndcg(out, test):.4f}, {planned_run['serves']}", flush=True)
+            print(f"  run {len(better)}: served {wisp.ndcg(out, test):.4f}, {better[-1]}", flush=True)
     before, served, newest = wisp.ndcg(base, test), wisp.ndcg(out, test), None
     if os.path.exists(out + ".candidate"):
         newest = wisp.ndcg(out + ".candidate", test)
