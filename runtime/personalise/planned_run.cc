@@ -187,10 +187,12 @@ class PlannedRun {
     WISP_RETURN_IF_ERROR(Read());
     WISP_RETURN_IF_ERROR(ServeBaseIfNone());
     const data::Sequences until_then = data::EventsUntil(data_->sequences, until_);
-    std::vector<float> dequantised;
+    std::vector<float> dequantised, of_base;
     ModelContents contents = GetContents(origin(), dequantised);
     contents.created_by = o_.created_by;
     TrainingJob job = Job(contents, until_then);
+    if (models_.start && settings().bias_weight_releases > 0)
+      job.weighed = {GetContents(base_, of_base).weights, base_.lists(), base_.content_hash()};
     job.pause_after = steps;
     WISP_ASSIGN_OR_RETURN(result_.training, run.Run(std::move(job), {.path = files_.candidate,
                                                                      .contents = std::move(contents),

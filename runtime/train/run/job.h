@@ -75,6 +75,13 @@ struct TrainingJob {
   // Releases of successions (successions.h), and of the weight of the output bias (bias_weight.h) where the model has a
   // fixed one. Only for private runs that start from all weights of a model.
   ReleasePlan successions = {}, bias_weight = {};
+  // The model whose bias is weighed, and trained with from then on: all its weights, lists and hash. The first release
+  // for another one comes before the next step. Without weights it is the model that the run starts from.
+  struct {
+    std::span<const float> weights;
+    ModelLists lists;
+    uint64_t hash = 0;
+  } weighed = {};
   // The lists of the model that the run starts from. Rows of its untrained items that only noise has moved are restored
   // (RestoreRows) in the weights that a private run with Adam writes and returns.
   ModelLists start_lists = {};

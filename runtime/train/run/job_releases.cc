@@ -41,9 +41,10 @@ class Releaser {
                                 .ledger = p_.ledger,
                                 .run = trainer_.run(),
                                 .part = p_.part,
-                                .base = options_.base_model_hash};
+                                .base = is_start() ? options_.base_model_hash : job_.weighed.hash};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, BiasWeightCharge(o, kind(), plan.releases));
-      WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all));
+      WISP_ASSIGN_OR_RETURN(const bool known, IsWeighed(o.base));
+      WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all, known ? Next::kByStep : Next::kNow));
       if (due) {
         released.any = true;
         WISP_RETURN_IF_ERROR(WeighBias(records, o));
@@ -53,7 +54,7 @@ class Releaser {
       const SuccessionOptions o{
           .noise_multiplier = plan.noise_multiplier, .ledger = p_.ledger, .run = trainer_.run(), .part = p_.part};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, SuccessionCharge(o, a_.num_items, kind(), plan.releases));
-      WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all));
+      WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all, Next::kByStep));
       if (due) {
         released.any = true;
         WISP_ASSIGN_OR_RETURN(released.successions, CountSuccessions(records, o));
@@ -67,15 +68,30 @@ class Releaser {
     return p_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
   }
 
-  // True if the next of the releases of `all` comes before this step.
-  Result<bool> IsDue(const privacy::ChargeRequest& all) const {
+  // True if the model whose bias is weighed is the one that the run starts from.
+  bool is_start() const { return job_.weighed.weights.empty(); }
+
+  // True if some release said how much the bias of that model should weigh.
+  Result<bool> IsWeighed(uint64_t base) const {
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, p_.ledger->Results());
+    for (const privacy::LedgerResult& result : results) {
+      if (!IsWeighedBias(result.text)) continue;
+      WISP_ASSIGN_OR_RETURN(const WeighedBias weighed, ParseWeighedBias(result.text));
+      if (weighed.base == base) return true;
+    }
+    return false;
+  }
+
+  // True if the next of the releases of `all` comes before this step: as they are spread over the steps, or now.
+  enum class Next { kByStep, kNow };
+  Result<bool> IsDue(const privacy::ChargeRequest& all, Next next) const {
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, p_.ledger->Entries());
     uint64_t released = 0;
     for (const privacy::LedgerEntry& e : entries) {
       if (e.purpose == all.purpose && e.mechanism.DiffersInStepsOnly(all.mechanism)) released += e.mechanism.steps();
     }
     const uint64_t releases = all.mechanism.steps();
-    return released < releases && trainer_.step() * releases >= released * options_.num_steps;
+    return released < releases && (next == Next::kNow || trainer_.step() * releases >= released * options_.num_steps);
   }
 
   // A reproducible stream of its own for each kind of release.
@@ -84,13 +100,15 @@ class Releaser {
     return RandomStream::Reproducible(*p_.reproducible_seed + stream, privacy::StreamPurpose::kNoise);
   }
 
-  // The bias that the run started from, times what the records choose.
+  // The bias of the model that is weighed, times what the records choose.
   Status WeighBias(std::span<const Record> records, const BiasWeightOptions& o) {
     WISP_ASSIGN_OR_RETURN(RandomStream noise, Noise(3));
-    WISP_ASSIGN_OR_RETURN(const float weight, ReleaseBiasWeight(records, a_, job_.start_weights, job_.start_lists, o,
-                                                                trainer_.workers(), noise));
+    const std::span<const float> weights = is_start() ? job_.start_weights : job_.weighed.weights;
+    const ModelLists& lists = is_start() ? job_.start_lists : job_.weighed.lists;
+    WISP_ASSIGN_OR_RETURN(const float weight,
+                          ReleaseBiasWeight(records, a_, weights, lists, o, trainer_.workers(), noise));
     const ParameterSpec& at = GetBias();
-    const std::span<const float> bias = job_.start_weights.subspan(at.offset, at.size());
+    const std::span<const float> bias = weights.subspan(at.offset, at.size());
     std::vector<float> weighed(bias.begin(), bias.end());
     for (float& b : weighed) b *= weight;
     trainer_.SetParameter(at, weighed);
@@ -171,6 +189,9 @@ Status CheckReleases(const TrainingJob& job, const TrainingOptions& options) {
         "model");
   if (job.bias_weight.releases > 0 && !HasBiasToWeigh(a))
     return InvalidArgument("a weight of the output bias is for models with a fixed output bias");
+  if (!job.weighed.weights.empty() && job.weighed.weights.size() != job.start_weights.size())
+    return InvalidArgument("the model whose bias is weighed has ", job.weighed.weights.size(),
+                           " weights, the run starts from ", job.start_weights.size());
   return OkStatus();
 }
 

@@ -145,21 +145,36 @@ TEST_F(WeighedBase, NotPlannedOrOfNoUse_TheBaseIsServed) {
   EXPECT_FALSE(std::filesystem::exists(files_.weighed));
 }
 
-TEST_F(WeighedBase, AnUpdateOfTheAppIsServedAsItIs) {
-  Plan(WithWeights());
+// An update of the app is served as it came, or with a weight of its own, if the plan has a release left for it.
+class UpdatedBase : public WeighedBase, public ::testing::WithParamInterface<uint32_t> {};
+
+TEST_P(UpdatedBase, IsWeighedAnewIfAReleaseIsLeft) {
+  const bool is_weighed = GetParam() > 1;
+  DeploymentSettings settings = WithWeights();
+  settings.bias_weight_releases = GetParam();
+  Plan(settings);
   MustRun();
   const std::string to = folder_ / "base-2.wisp";
   SetBias(base_path_, to, 0.4f);
   const auto rebased = Rebase({.from = base_path_, .to = to, .output = output_, .ledger = ledger_path_});
-  ASSERT_TRUE(rebased.ok()) << rebased.status().message();
+  ASSERT_TRUE(rebased.ok() && rebased->carried) << rebased.status().message();
   EXPECT_EQ(ComputeHash(output_), ComputeHash(to));
   PlannedRunOptions o = Options();
   o.base_path = to;
   const auto run = RunPlanned(o);
   ASSERT_TRUE(run.ok()) << run.status().message();
-  EXPECT_EQ(ComputeHash(output_), ComputeHash(to)) << "the weight was found for another bias";
-  EXPECT_FALSE(std::filesystem::exists(files_.weighed));
+  EXPECT_EQ(Charged(kBiasWeightPurpose), is_weighed ? 2u : 1u);
+  EXPECT_EQ(std::filesystem::exists(files_.weighed), is_weighed);
+  const ModelFile base = *ModelFile::Open(to), served = *ModelFile::Open(output_);
+  EXPECT_EQ(IsWeighedFrom(served, base), is_weighed);
+  EXPECT_EQ(served.content_hash() == base.content_hash(), !is_weighed) << "the weight was found for another bias";
+  if (!is_weighed) return;
+  // The candidate trains on with that bias.
+  const auto parameters = ListParameters(base.architecture());
+  const size_t bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)].offset;
+  EXPECT_FLOAT_EQ(Weights(files_.candidate)[bias], Weights(output_)[bias]);
 }
+INSTANTIATE_TEST_SUITE_P(Releases, UpdatedBase, ::testing::Values(1, 2));
 
 // z is the normal quantile of 0.05 / 2 / (2 * 5), 2.81: with noise 4 and the root of the squares 30 the threshold is
 // 2.81 * sqrt((4 * 1.03)^2 + 30^2 + 2.81 * 4 * 1.03 / 0.25 ...) of about 88.
