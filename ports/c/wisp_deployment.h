@@ -172,7 +172,7 @@ typedef struct wisp_run_options { /* options of one run */
 /* The model that lies at output_path. */
 typedef enum wisp_served WISP_ENUM_TYPE {
   WISP_SERVED_BASE = 0,
-  WISP_SERVED_EARLIER = 1, /* a candidate that was found better; a newer one is still training */
+  WISP_SERVED_EARLIER = 1, /* a candidate that was found better, or the base with another weight of its bias */
   WISP_SERVED_NEWEST = 2
 } wisp_served;
 

@@ -67,6 +67,7 @@ std::vector<GainAt> ForecastGains(const Architecture& a, const DeploymentRequest
       return static_cast<uint32_t>(std::min<double>(std::ceil(times * people), UINT32_MAX));
     };
     other.num_records_public = scaled(request.num_records_public);
+    if (!gains.empty() && gains.back().people == other.num_records_public) continue;
     other.num_records_at_start = scaled(request.num_records_at_start);
     for (const double epsilon : epsilons) {
       other.epsilon = epsilon;

@@ -27,6 +27,7 @@ Status PlanFiles::ForgetCandidate(bool keep_start) const {
 
 Status PlanFiles::ForgetCheckpoint() const { return RemoveFile(checkpoint); }
 Status PlanFiles::ForgetStart() const { return RemoveFile(start); }
+Status PlanFiles::ForgetWeighed() const { return RemoveFile(weighed); }
 Status PlanFiles::ForgetCandidateAlone() const { return RemoveFile(candidate); }
 
 Status PlanFiles::BeginWithCandidate() const {

@@ -38,6 +38,7 @@ struct PlanFiles {
   Status ForgetCandidate(bool keep_start) const;
   Status ForgetCheckpoint() const;
   Status ForgetStart() const;
+  Status ForgetWeighed() const;
   Status ForgetCandidateAlone() const;
   // Makes a candidate without its checkpoint the start of training from now on.
   Status BeginWithCandidate() const;

@@ -88,6 +88,7 @@ class PlannedRun {
   Status OpenFiles() {
     has_output_ = access(files_.served.c_str(), F_OK) == 0;
     if (has_output_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
+    WISP_RETURN_IF_ERROR(CheckWeighedBase(files_.weighed, base_));
     WISP_ASSIGN_OR_RETURN(models_, HealPlanModels(files_, base_, Warn()));
     if (!has_output_) return files_.HasAny() ? ServeFile(o_.base_path) : OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
@@ -142,17 +143,18 @@ class PlannedRun {
   Status ServeReference() {
     if (settings().evaluations == 0) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto better, FindBetterWeight(ledger_, settings(), base_.content_hash()));
-    if (!better && !weighed_ && access(files_.weighed.c_str(), F_OK) != 0) return OkStatus();
+    const bool is_taken_back = !better && access(files_.weighed.c_str(), F_OK) == 0;
     weighed_.reset();
     if (better) {
       WISP_ASSIGN_OR_RETURN(weighed_, OpenWeighedBase(files_.weighed, base_, *better, ledger_, settings()));
     }
     if (has_output_) {
       WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
-      if (served.content_hash() == base_.content_hash() || IsWeighedFrom(served, base_))
+      // Evidence against a weight that is taken back is evidence against a model worse than the base.
+      if (is_taken_back || served.content_hash() == base_.content_hash() || IsWeighedFrom(served, base_))
         WISP_RETURN_IF_ERROR(Serve(reference()));
     }
-    return better ? OkStatus() : RemoveFile(files_.weighed);
+    return is_taken_back ? RemoveFile(files_.weighed) : OkStatus();
   }
 
   // Reads the log once, as late as possible: a refused run then reads nothing that it would have trained on.
@@ -407,11 +409,13 @@ class PlannedRun {
   Status ReportServed() {
     result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
+    WISP_ASSIGN_OR_RETURN(const bool weighed, IsServed(reference()));
+    const char* const of_base = base ? "the base" : "the base with another weight of its bias";
     // With local evaluation, saying which model is served would reveal something about the evaluation records.
     if (settings().evaluates_locally == 0)
-      Say(Says::kInfo, base ? "the base is served" : "a personalised model is served");
+      Say(Says::kInfo, std::string(weighed ? of_base : "a personalised model") + " is served");
     result_.serves = base ? PlannedRunResult::Serves::kBase : PlannedRunResult::Serves::kEarlierCandidate;
-    if (base || !models_.candidate) return OkStatus();
+    if (base || weighed || !models_.candidate) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool newest, IsServed(*models_.candidate));
     if (newest) result_.serves = PlannedRunResult::Serves::kNewestCandidate;
     return OkStatus();

@@ -172,6 +172,7 @@ Status CheckNothingIsLost(const PlanFiles& files, const RebaseOptions& o, const 
 // Deletes in an order that a power cut cannot make ambiguous: a candidate without its start could not be recognised.
 Status ForgetOld(const PlanFiles& files, const RebaseOptions& o, bool keep_start) {
   WISP_RETURN_IF_ERROR(files.ForgetCandidate(keep_start));
+  WISP_RETURN_IF_ERROR(files.ForgetWeighed());
   return CopyFile(o.to, files.served);
 }
 

@@ -110,6 +110,13 @@ Result<ModelFile> OpenWeighedBase(const std::string& path, const ModelFile& base
   return ModelFile::Open(path, Verify::kFull);
 }
 
+Status CheckWeighedBase(const std::string& path, const ModelFile& base) {
+  const Result<ModelFile> there = ModelFile::Open(path);
+  if (!there.ok() || IsWeighedFrom(*there, base)) return OkStatus();
+  return InvalidArgument(path, ": it is not ", base.name(),
+                         " with another weight of its bias: delete it, or name another output");
+}
+
 bool IsWeighedFrom(const ModelFile& model, const ModelFile& base) {
   return BeganWith(model, base) && model.provenance().size() == base.provenance().size() + 1 &&
          model.provenance().back().description.starts_with(kBegins);

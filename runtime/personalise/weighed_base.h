@@ -31,6 +31,9 @@ Result<std::optional<BetterWeight>> FindBetterWeight(const privacy::Ledger& ledg
 Result<ModelFile> OpenWeighedBase(const std::string& path, const ModelFile& base, const BetterWeight& better,
                                   const privacy::Ledger& ledger, const DeploymentSettings& settings);
 
+// kInvalidArgument: another model lies at `path`. A damaged one is made again.
+Status CheckWeighedBase(const std::string& path, const ModelFile& base);
+
 // True if OpenWeighedBase made the model from this base, with any weight.
 bool IsWeighedFrom(const ModelFile& model, const ModelFile& base);
 

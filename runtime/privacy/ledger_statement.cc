@@ -111,7 +111,7 @@ void Describe(PrivacyStatement& s, const SampleKinds& samples, bool steps) {
   }
   DescribeSearches(s);
   if (s.set_by == Accountant::kRdp)
-    s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
+    s.accountant = "RDP (tight conversion), an upper bound, the smallest of what the accountants prove";
   if (s.set_by == Accountant::kPure)
     s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }

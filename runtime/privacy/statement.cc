@@ -108,7 +108,7 @@ std::string SetByInWords(Accountant accountant) {
     case Accountant::kPld:
       return "PLD, the smallest of what the accountants prove";
     case Accountant::kRdp:
-      return "RDP, which is below PLD here; an upper bound too";
+      return "RDP, the smallest of what the accountants prove; an upper bound";
     case Accountant::kPure:
       return "adding up (pure differential privacy, it holds at delta 0), which is below PLD here";
   }
@@ -167,7 +167,7 @@ void Ground(std::string& text, const PrivacyStatement& s) {
   Parts(text, s);
   if (s.basis->basis == LedgerFigures::Basis::kPlan) {
     Line(text, "the data set's figure holds for",
-         "the whole plan that was fixed before the first charge, whatever of it is run, in any order (PLD)");
+         "the whole plan that was fixed before the first charge, whatever of it is run, in any order");
     for (const Mechanism& left : s.basis->planned_left) {
       if (s.basis->parts.empty())
         Line(text, "left of the plan", left.Describe() + "; these alone add nothing to the figure");

@@ -72,7 +72,7 @@ Result<WeighedBias> ParseWeighedBias(const std::string& text);
 bool IsWeighedBias(std::string_view text);
 
 // The gains of one record with each weight over `bias` as it is, on the grid of gain_sums.h. The lists are those after
-// the record's newest events. All 0 if a score is not finite.
+// the record's newest events.
 class BiasGains {
  public:
   // `graph`, `weights`, `bias` and the memory behind `lists` must outlive this object. `bias` [num_items] is that in

@@ -344,7 +344,14 @@ class TuneCommand {
   Status WriteRecipe(const Candidate& candidate) const {
     if (a_.out_recipe.empty()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(nlohmann::json json, ReadJson(train_.recipe));
-    const nlohmann::ordered_json values = Values(candidate);
+    nlohmann::ordered_json values = Values(candidate);
+    // Options beside the recipe are the winner's too; epsilon is that of the search.
+    const RunSpec spec = *MakeSpec(recipe_, candidate);
+    for (const auto& [field, text] : train_.given.values()) {
+      const bool is_searched = values.contains(field->path);
+      if (!is_searched && std::string_view(field->path) != "privacy.epsilon")
+        values[field->path] = nlohmann::ordered_json::parse(ValueText(*field, spec));
+    }
     for (const auto& [path, value] : values.items()) {
       nlohmann::json* at = &json;
       for (size_t begin = 0; begin <= path.size();) {
@@ -355,6 +362,7 @@ class TuneCommand {
       *at = value;
       // Epochs replace steps (GivenFields::Apply).
       if (path == "training.epochs") json["training"].erase("steps");
+      if (path == "training.steps") json["training"].erase("epochs");
     }
     WISP_RETURN_IF_ERROR(ParseRecipe(a_.out_recipe, json).status());
     const std::string text = JsonText(json, 2) + "\n";

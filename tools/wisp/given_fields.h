@@ -41,6 +41,8 @@ class GivenFields {
   // kInvalidArgument names an option that runs of this kind lack, or the option, the value and what is allowed.
   Status Apply(RunSpec& spec, RunKind kind) const;
 
+  const std::vector<std::pair<const Field*, std::string>>& values() const { return values_; }
+
  private:
   std::vector<std::pair<const Field*, std::string>> values_;
 };

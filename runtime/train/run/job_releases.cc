@@ -43,11 +43,13 @@ class Releaser {
                                 .part = p_.part,
                                 .base = is_start() ? options_.base_model_hash : job_.weighed.hash};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, BiasWeightCharge(o, kind(), plan.releases));
-      WISP_ASSIGN_OR_RETURN(const bool known, IsWeighed(o.base));
+      WISP_ASSIGN_OR_RETURN(const std::optional<WeighedBias> known, FindNewest(o.base));
       WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all, known ? Next::kByStep : Next::kNow));
       if (due) {
         released.any = true;
         WISP_RETURN_IF_ERROR(WeighBias(records, o));
+      } else if (known) {
+        SetBias(known->Choose());
       }
     }
     if (const ReleasePlan& plan = job_.successions; plan.releases > 0) {
@@ -71,15 +73,16 @@ class Releaser {
   // True if the model whose bias is weighed is the one that the run starts from.
   bool is_start() const { return job_.weighed.weights.empty(); }
 
-  // True if some release said how much the bias of that model should weigh.
-  Result<bool> IsWeighed(uint64_t base) const {
+  // The newest release for the bias of that model; nullopt: it was never weighed.
+  Result<std::optional<WeighedBias>> FindNewest(uint64_t base) const {
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, p_.ledger->Results());
+    std::optional<WeighedBias> newest;
     for (const privacy::LedgerResult& result : results) {
       if (!IsWeighedBias(result.text)) continue;
       WISP_ASSIGN_OR_RETURN(const WeighedBias weighed, ParseWeighedBias(result.text));
-      if (weighed.base == base) return true;
+      if (weighed.base == base) newest = weighed;
     }
-    return false;
+    return newest;
   }
 
   // True if the next of the releases of `all` comes before this step: as they are spread over the steps, or now.
@@ -100,19 +103,25 @@ class Releaser {
     return RandomStream::Reproducible(*p_.reproducible_seed + stream, privacy::StreamPurpose::kNoise);
   }
 
-  // The bias of the model that is weighed, times what the records choose.
+  // All weights of the model that is weighed.
+  std::span<const float> weighed() const { return is_start() ? job_.start_weights : job_.weighed.weights; }
+
   Status WeighBias(std::span<const Record> records, const BiasWeightOptions& o) {
     WISP_ASSIGN_OR_RETURN(RandomStream noise, Noise(3));
-    const std::span<const float> weights = is_start() ? job_.start_weights : job_.weighed.weights;
     const ModelLists& lists = is_start() ? job_.start_lists : job_.weighed.lists;
     WISP_ASSIGN_OR_RETURN(const float weight,
-                          ReleaseBiasWeight(records, a_, weights, lists, o, trainer_.workers(), noise));
-    const ParameterSpec& at = GetBias();
-    const std::span<const float> bias = weights.subspan(at.offset, at.size());
-    std::vector<float> weighed(bias.begin(), bias.end());
-    for (float& b : weighed) b *= weight;
-    trainer_.SetParameter(at, weighed);
+                          ReleaseBiasWeight(records, a_, weighed(), lists, o, trainer_.workers(), noise));
+    SetBias(weight);
     return OkStatus();
+  }
+
+  // The bias of that model, times the weight.
+  void SetBias(float weight) {
+    const ParameterSpec& at = GetBias();
+    const std::span<const float> bias = weighed().subspan(at.offset, at.size());
+    std::vector<float> changed(bias.begin(), bias.end());
+    for (float& b : changed) b *= weight;
+    trainer_.SetParameter(at, changed);
   }
 
   Result<std::vector<Succession>> CountSuccessions(std::span<const Record> records, const SuccessionOptions& o) {

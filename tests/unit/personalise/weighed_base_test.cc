@@ -135,6 +135,42 @@ TEST_F(WeighedBase, IsServedByTheNextRunIfTheOneThatFoundItWasStopped) {
   EXPECT_EQ(ComputeHash(output_), ComputeHash(files_.weighed));
 }
 
+TEST_F(WeighedBase, TrainingThatStartsOverKeepsTheWeight) {
+  Plan(WithWeights());
+  MustRun();
+  std::filesystem::remove(files_.candidate);
+  std::filesystem::remove(files_.checkpoint);
+  MustRun();
+  EXPECT_EQ(Charged(kBiasWeightPurpose), 1u);
+  const auto parameters = ListParameters(ModelFile::Open(base_path_)->architecture());
+  const size_t bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)].offset;
+  EXPECT_FLOAT_EQ(Weights(files_.candidate)[bias], Weights(output_)[bias]);
+}
+
+TEST_F(WeighedBase, AnotherModelInItsPlaceIsRefused) {
+  Plan(WithWeights());
+  std::filesystem::copy(base_path_, files_.weighed);
+  const Status refused = RunPlanned(Options()).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find(files_.weighed), std::string::npos) << refused.message();
+  EXPECT_TRUE(OpenLedger().Entries()->empty());
+  EXPECT_TRUE(std::filesystem::exists(files_.weighed));
+}
+
+TEST_F(WeighedBase, OfALostLedgerIsTakenBack) {
+  Plan(WithWeights());
+  MustRun();
+  ASSERT_NE(ComputeHash(output_), ComputeHash(base_path_));
+  for (const std::string& path : {ledger_path_, files_.weighed, files_.candidate, files_.checkpoint, files_.local})
+    std::filesystem::remove(path);
+  DeploymentSettings settings = WithWeights();
+  settings.bias_weight_releases = 0;
+  settings.bias_weight_share = 0;
+  Plan(settings);
+  MustRun();
+  EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
+}
+
 TEST_F(WeighedBase, NotPlannedOrOfNoUse_TheBaseIsServed) {
   DeploymentSettings settings = WithWeights();
   settings.bias_weight_releases = 0;

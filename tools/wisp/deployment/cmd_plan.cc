@@ -197,7 +197,7 @@ void PrintEvaluation(const Planned& p) {
       {{(s.evaluations + 1) / 2, &Outlook::PowerRow::after_half}, {s.evaluations, &Outlook::PowerRow::after_all}});
   PrintText("          the chance that so many more of 100 choices in the lists are found");
   for (const auto& [evaluations, chance] : shown) PrintText("   %8s", ("after " + std::to_string(evaluations)).c_str());
-  if (s.bias_weight_releases > 0) PrintText("   %8s", "a weight");
+  if (s.bias_weight_releases > 0) PrintText("   %8s", "by weight");
   for (const Outlook::PowerRow& row : p.outlook.power) {
     PrintText("\n          %37.0f (a gain of %5.3f in NDCG@10)", 100 * row.gain / kHitNdcg, row.gain);
     for (const auto& [evaluations, chance] : shown) PrintText("   %8s", Percent(row.*chance).c_str());

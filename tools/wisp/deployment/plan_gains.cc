@@ -51,9 +51,9 @@ std::string Describe(const GainForecast& forecast) {
   std::string by;
   for (const MeasuredGain& m : forecast.measured)
     if (by.find(m.carried_by) == std::string::npos) by += (by.empty() ? "" : " or ") + std::string(m.carried_by);
-  return "about " + range + " of NDCG@10 by " + by +
-         (forecast.found_better() ? ", found better and served" : ", but not found better, so the base is served") +
-         ", as measured with " + with;
+  return "about " + range + " of NDCG@10 by " + by + ", as measured with " + with +
+         (forecast.found_better() ? "; there it was found better, and served"
+                                  : "; there it was not found better, and the base was served");
 }
 
 nlohmann::ordered_json GainsToJson(const std::vector<GainAt>& gains) {
@@ -72,7 +72,7 @@ nlohmann::ordered_json GainsToJson(const std::vector<GainAt>& gains) {
 void PrintGains(const std::vector<GainAt>& gains) {
   const uint32_t first = gains.front().people;
   PrintText(
-      "elsewhere about, by the nearest measurement each (in brackets: not found better, so the base is served;\n"
+      "elsewhere about, by the nearest measurement each (in brackets: there it was not found better;\n"
       "          ?: nothing like it was measured)\n          %10s",
       "people");
   for (const GainAt& at : gains)

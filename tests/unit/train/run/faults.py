@@ -171,9 +171,9 @@ FAULTS = [
          "succession_release_test:SuccessionRelease.NeedsAPrivateRunFromAllWeights"),
         ("new-base-unweighed", "Run", "known ? Next::kByStep : Next::kNow", "Next::kByStep",
          "weighed_base_test:Releases/UpdatedBase.IsWeighedAnewIfAReleaseIsLeft/1"),
-        ("start-weighed-in-place-of-the-base", "WeighBias", "is_start() ? job_.start_weights : job_.weighed.weights",
+        ("start-weighed-in-place-of-the-base", "weighed", "is_start() ? job_.start_weights : job_.weighed.weights",
          "job_.start_weights", "weighed_base_test:Releases/UpdatedBase.IsWeighedAnewIfAReleaseIsLeft/1"),
-        ("bias-not-set", "WeighBias", "trainer_.SetParameter(at, weighed);", "",
+        ("bias-not-set", "SetBias", "trainer_.SetParameter(at, changed);", "",
          "bias_weight_release_test:BiasWeightRelease.ComesOnceBeforeTheFirstStep"),
     ]),
     *table("runtime/train/run/job.cc", [
