@@ -346,7 +346,7 @@ class TuneCommand {
     WISP_ASSIGN_OR_RETURN(nlohmann::json json, ReadJson(train_.recipe));
     nlohmann::ordered_json values = Values(candidate);
     // Options beside the recipe are the winner's too; epsilon is that of the search.
-    const RunSpec spec = *MakeSpec(recipe_, candidate);
+    RunSpec spec = *MakeSpec(recipe_, candidate);
     for (const auto& [field, text] : train_.given.values()) {
       const bool is_searched = values.contains(field->path);
       if (!is_searched && std::string_view(field->path) != "privacy.epsilon")
