@@ -202,13 +202,13 @@ typedef struct wisp_run_result { /* the outcome of a run */
   uint64_t num_events, unknown_events, unknown_items, bad_rows, num_records; /* as in wisp_personalise_result */
 } wisp_run_result;
 
-/* One run of the plan: resumes the training of the run before, evaluates when an evaluation is due, and replaces
- * the file at output_path if a candidate was found better than the base. It may be stopped at any moment, by `progress`
- * or by the system: what was paid for is kept, and the next call resumes. A damaged file beside output_path, or a
- * damaged output, ends nothing: a warning of `logger` says what was found and how the run continues. A warning also
- * says that training starts over although steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or
- * did not pay for the candidate. WISP_INVALID_DATA: the base or the ledger is damaged. WISP_IO: another run runs on
- * the same output. `result` may be NULL. */
+/* One run of the plan: resumes the training of the run before, evaluates when an evaluation is due, and replaces the
+ * file at output_path if a candidate, or a weight of the base's bias, was found better. It may be stopped at any
+ * moment, by `progress` or by the system: what was paid for is kept, and the next call resumes. A damaged file beside
+ * output_path, or a damaged output, ends nothing: a warning of `logger` says what was found and how the run continues.
+ * A warning also says that training starts over although steps were trained before. WISP_PRIVACY_REFUSED: the ledger
+ * has no plan, or did not pay for the candidate. WISP_INVALID_DATA: the base or the ledger is damaged. WISP_IO:
+ * another run runs on the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_run_planned(const wisp_run_options* options, wisp_run_result* result, wisp_error* error);
 
 /* The quality of a model on a log: for each user, whether the last item is in the list of ten that wisp_recommend gives

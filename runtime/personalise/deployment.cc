@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "runtime/core/text.h"
-#include "runtime/privacy/named_numbers.h"
 #include "runtime/personalise/plan_releases.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/named_numbers.h"
 #include "runtime/train/budget.h"
 
 namespace wisp {

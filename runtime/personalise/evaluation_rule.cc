@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/core/text.h"
-#include "runtime/privacy/named_numbers.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/named_numbers.h"
 
 namespace wisp {
 namespace {

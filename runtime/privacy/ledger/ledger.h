@@ -25,8 +25,8 @@
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_
 
 #include <cstdint>
-#include <limits>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
