@@ -34,7 +34,6 @@ NOT_CODE = (
     ("CONTRIBUTING.md", "Refuse a private run", "a message of a commit"),
     ("docs/algorithms.md", "D_j = clip", "a formula"),
     ("docs/apple.md", "// Package.swift", "a part of a package in Swift"),
-    ("docs/architecture.md", "schema, kernels", "arrows between folders; tests/structure.sh holds them"),
     ("docs/personalise.md", "noise * sqrt", "two formulas"),
     ("docs/program.md", "wisp synth | new", "the list of commands; tests/program/help.py holds it"),
     ("docs/papers/re-attention.md", "sum over t", "a formula"),
