@@ -16,8 +16,6 @@ extern wisp_error error;
 extern wisp_model* model;
 extern wisp_text_model* text_model;
 extern wisp_personalise_options options;
-extern const char* const* notes;
-extern size_t num_notes;
 """
 
 
