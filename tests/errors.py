@@ -64,8 +64,8 @@ def main():
     for fault in statement(root):
         missing += 1
         print(fault)
-    if count < 40:
-        sys.exit(f"docs/errors.md has {count} sentences; 40 and more are expected")
+    if count < 30:
+        sys.exit(f"docs/errors.md has {count} sentences; 30 and more are expected")
     print(f"{count} sentences, {missing} faults")
     sys.exit(1 if missing else 0)
 
