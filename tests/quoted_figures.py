@@ -40,6 +40,8 @@ MEASURED = (
     ("64-bit Arm, recommending", ("arm.runtime",), (("docs/platforms.md", "64-bit Arm, `libwisp-runtime.so`"),)),
     ("64-bit Arm, everything", ("arm.everything",),
      (("docs/platforms.md", "64-bit Arm, `libwisp.so`, with training"),)),
+    ("64-bit Arm, without texts", ("arm.without-texts",),
+     (("docs/platforms.md", "the same without texts, `-DWISP_TEXTS=OFF`"),)),
 )
 
 # Other figures have their owner with a pattern over its text, then those who quote it.
