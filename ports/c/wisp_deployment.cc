@@ -48,8 +48,7 @@ Result<wisp::DeploymentRequest> MakeRequest(const wisp_plan_options& o) {
   const int32_t evaluation = GetNumber(o.evaluation);
   if (evaluation < WISP_EVALUATION_PRIVATE || evaluation > WISP_EVALUATION_NONE)
     return InvalidArgument("wisp_plan_make: there is no evaluation ", evaluation);
-  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers(
-      "wisp_plan_options", {{"evaluation_share", o.evaluation_share}, {"learning_rate", o.learning_rate}}));
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_plan_options", {{"learning_rate", o.learning_rate}}));
   wisp::DeploymentRequest r{.num_records_public = o.num_records_public,
                             .num_records_at_start = o.num_records_at_start,
                             .epsilon = o.epsilon,
@@ -63,7 +62,6 @@ Result<wisp::DeploymentRequest> MakeRequest(const wisp_plan_options& o) {
   } else if (o.evaluations > 0) {
     r.evaluations = o.evaluations;
   }
-  r.evaluation_share = o.evaluation_share;
   r.evaluates_locally = evaluation == WISP_EVALUATION_LOCAL;
   r.trains_until = o.trains_until;
   return r;
@@ -78,8 +76,6 @@ wisp_plan Filled(const wisp::Architecture& a, const wisp::DeploymentSettings& s,
   plan.evaluations = s.evaluations;
   plan.steps_per_run = s.steps_per_run;
   plan.expected_batch = s.expected_batch;
-  plan.records_that_train = s.num_training_public();
-  plan.evaluation_records = s.num_evaluation_public();
   plan.outlook = static_cast<wisp_outlook>(outlook.kind);
   plan.training_noise = s.training_noise, plan.evaluation_noise = s.evaluation_noise;
   plan.noise_to_signal = outlook.noise_to_signal;

@@ -25,11 +25,11 @@ extern "C" {
 
 /* Selects who decides whether a personalised model is better than the base. */
 typedef enum wisp_evaluation WISP_ENUM_TYPE {
-  /* held-out evaluation on a share of the records, which do not train: their gains are summed with noise and charged.
-   * It costs nothing extra while its total epsilon stays below that of the records that train */
+  /* by events later than all that trained: the gains of all records are summed with noise and charged, within the
+   * plan's epsilon */
   WISP_EVALUATION_PRIVATE = 0,
-  /* held-out evaluation without noise and without a charge. Whoever sees which model is served, or its recommendations,
-   * learns something about the held-out records: for models that never leave the device */
+  /* the same without noise and without a charge. Whoever sees which model is served, or its recommendations, learns
+   * something about the records: for models that never leave the device */
   WISP_EVALUATION_LOCAL = 1,
   WISP_EVALUATION_NONE = 2 /* no evaluation: the newest model is served, better or not */
 } wisp_evaluation;
@@ -48,10 +48,9 @@ typedef struct wisp_plan_options { /* what a plan may cost, and how it is carrie
   uint32_t times_per_second;   /* how many of the log's time values make a second, whatever the unit; 0: 1 */
   int64_t session_gap;         /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
   wisp_evaluation evaluation;  /* who decides which model is served */
-  uint32_t evaluations;        /* runs that evaluate; 0: every run, up to 12 times */
-  double evaluation_share;     /* share of the records held out for evaluation; 0: 0.2 */
+  uint32_t evaluations;        /* runs that evaluate; 0: one for 400 records, 2 to 12 */
   uint64_t steps_per_run;      /* 0: 30 passes over the records in all runs together */
-  uint32_t expected_batch;     /* 0: a quarter of the records that train, 64 to 4096 */
+  uint32_t expected_batch;     /* 0: a quarter of the records, 64 to 4096 */
   uint32_t num_threads;        /* threads of the measurement; 0: min(4, processors) */
   double learning_rate;        /* 0: derived from the noise, 0.01 at most */
   /* events of a record, a public guess; 0: 10, and the measurement takes as many as a model reads */
@@ -60,7 +59,7 @@ typedef struct wisp_plan_options { /* what a plan may cost, and how it is carrie
   int32_t measure;           /* 1: fill the seconds of the plan, which takes two seconds */
   int32_t other_data;        /* 1: a data set of this name in the model's provenance is a different one */
   const wisp_anchor* anchor; /* of the ledger; NULL: none */
-  /* seconds since 1970: later events are held out for evaluation and never train. For a log that does not grow. 0: each
+  /* seconds since 1970: later events evaluate and never train. For a log that does not grow. 0: each
    * evaluation uses what came after the one before it, which trains from then on (docs/personalise.md) */
   int64_t trains_until;
   /* the file that runs write. If files of runs lie here but the ledger is gone, a new plan is refused: it would
@@ -83,10 +82,10 @@ typedef enum wisp_outlook WISP_ENUM_TYPE {
 
 typedef struct wisp_plan { /* the plan that follows from the options */
   size_t size;
-  uint32_t runs, evaluations;                                      /* runs; runs that evaluate */
-  uint64_t steps_per_run;                                          /* steps of a run, on average */
-  uint32_t expected_batch, records_that_train, evaluation_records; /* of the public number of records */
-  wisp_outlook outlook; /* by the gain of the nearest measured deployment; docs/personalise.md */
+  uint32_t runs, evaluations; /* runs; runs that evaluate */
+  uint64_t steps_per_run;     /* steps of a run, on average */
+  uint32_t expected_batch;    /* of the public number of records */
+  wisp_outlook outlook;       /* by the gain of the nearest measured deployment; docs/personalise.md */
   /* noise multipliers; evaluation_noise is 0 without evaluation or with a local one */
   double training_noise, evaluation_noise;
   double noise_to_signal; /* docs/personalise.md explains it */

@@ -43,7 +43,6 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("clipping_norm", s.clipping_norm);
   field("training_noise", s.training_noise);
   field("evaluations", s.evaluations);
-  field("evaluation_share", s.evaluation_share);
   field("evaluation_noise", s.evaluation_noise);
   field("evaluates_locally", s.evaluates_locally);
   field("gain_scale", s.gain_scale);
@@ -101,9 +100,6 @@ Status CheckSettings(const DeploymentSettings& s) {
     return InvalidArgument("trains_until is ", s.trains_until, ", allowed are seconds since 1970 up to ",
                            data::kLatestSecond, ", and 0");
   if (s.evaluations == 0) return OkStatus();
-  if (!(s.evaluation_share > 0 && s.evaluation_share < 1))
-    return InvalidArgument("the share of evaluation records is ", privacy::DoubleText(s.evaluation_share),
-                           ", allowed is above 0 and below 1");
   return Validate(s.rule());
 }
 
@@ -121,19 +117,19 @@ Status CheckPlanBase(const DeploymentSettings& settings, const ModelFile& base, 
 namespace {
 
 Result<double> EvaluationNoise(const DeploymentSettings& s) {
-  WISP_ASSIGN_OR_RETURN(const EpsilonDelta goal, EpsilonDelta::Create(s.epsilon, s.delta));
-  return Budget::CalibrateReleases(goal, [&](double noise_multiplier) {
-    return EvaluationCharge({.noise_multiplier = noise_multiplier}, s.evaluations);
-  });
+  WISP_ASSIGN_OR_RETURN(const EpsilonDelta most,
+                        EpsilonDelta::Create(kMostOfEvaluations * s.epsilon, kDeltaShare * s.delta));
+  WISP_ASSIGN_OR_RETURN(const double least, Budget::CalibrateReleases(most, [&](double noise_multiplier) {
+                          return EvaluationCharge({.noise_multiplier = noise_multiplier}, s.evaluations);
+                        }));
+  return std::max(least, s.enough_evaluation_noise());
 }
 
 }  // namespace
 
-uint32_t DeploymentSettings::num_evaluation_public() const {
-  return evaluations == 0 ? 0 : std::max(1u, static_cast<uint32_t>(std::lround(num_records_public * evaluation_share)));
-}
-uint32_t DeploymentSettings::num_training_public() const {
-  return std::max(1u, num_records_public - std::min(num_records_public, num_evaluation_public()));
+double DeploymentSettings::enough_evaluation_noise() const {
+  constexpr double kDeviation = 0.2, kOfChance = 0.5;
+  return kOfChance * kDeviation * std::sqrt(share_present() * num_records_public);
 }
 
 namespace {
@@ -179,13 +175,12 @@ TrainingOptions MakeTrainingOptions(const DeploymentSettings& s) {
   o.sampling = Sampling::kPoisson;
   o.num_steps = s.num_steps();
   o.expected_batch = s.expected_batch;
-  o.num_records_public = s.num_training_public();
+  o.num_records_public = s.num_records_public;
   o.optimizer.learning_rate = static_cast<float>(s.learning_rate);
   o.ema_decay = static_cast<float>(s.averaging);
   o.num_negatives = s.num_negatives;
   o.privacy.noise_multiplier = s.training_noise;
   o.privacy.clipping_norm = s.clipping_norm;
-  o.privacy.part = s.training_part();
   o.privacy.steps_per_charge = static_cast<uint32_t>((s.steps_per_run + kChargesPerRun - 1) / kChargesPerRun);
   return o;
 }
@@ -221,38 +216,24 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
       .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
-  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> releases,
-                        PlanReleases(grown, kDeltaShare * settings.delta, s));
-  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options, releases));
+  WISP_ASSIGN_OR_RETURN(std::vector<ChargeRequest> beside, PlanReleases(grown, kDeltaShare * settings.delta, s));
+  if (s.evaluations > 0 && s.evaluates_locally == 0) {
+    WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
+    WISP_ASSIGN_OR_RETURN(const ChargeRequest evaluations,
+                          EvaluationCharge({.noise_multiplier = s.evaluation_noise}, s.evaluations));
+    beside.push_back(evaluations);
+  }
+  WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options, beside));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(grown, s));
-  WISP_ASSIGN_OR_RETURN(deployment.training, plan.ChargesTogether(options.num_steps));
-  deployment.training.insert(deployment.training.end(), releases.begin(), releases.end());
-  if (s.evaluations == 0 || s.evaluates_locally != 0) return deployment;
-  WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
-  WISP_ASSIGN_OR_RETURN(const ChargeRequest evaluation,
-                        EvaluationCharge({.noise_multiplier = s.evaluation_noise}, s.evaluations));
-  deployment.evaluation.push_back(evaluation);
+  WISP_ASSIGN_OR_RETURN(deployment.charges, plan.ChargesTogether(options.num_steps));
+  deployment.charges.insert(deployment.charges.end(), beside.begin(), beside.end());
   return deployment;
 }
 
 namespace {
 
 using Plans = std::vector<privacy::LedgerPlan>;
-
-// Withdraws earlier plans for record parts that this deployment has no plan for, such as the part that an earlier plan
-// evaluated on.
-void DropOtherPlans(const Plans& plans, const Deployment& deployment, const std::string& run,
-                    privacy::LedgerSetup& setup) {
-  using privacy::RecordPart;
-  for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kEvaluation}) {
-    const bool is_kept = part == deployment.settings.training_part() ||
-                         (part == RecordPart::kEvaluation && !deployment.evaluation.empty());
-    const auto last = std::find_if(plans.rbegin(), plans.rend(), [&](const auto& plan) { return plan.part == part; });
-    if (!is_kept && last != plans.rend() && !last->mechanisms.empty())
-      setup.plans.push_back({.run = run, .purpose = "no plan", .part = part});
-  }
-}
 
 // True if the new plan may set the limit: the ledger has no limit, or has that of the plan which this one replaces. A
 // limit that somebody set stays.
@@ -276,22 +257,9 @@ Status WriteDeployment(privacy::Ledger& ledger, const Deployment& deployment, co
   WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
   WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(const auto earlier, ReadSettings(ledger));
-  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   privacy::LedgerSetup setup{.newest_row = newest_row};
   if (LimitFollowsPlan(there, earlier)) setup.limit = limit;
-  DropOtherPlans(plans, deployment, run, setup);
-  const privacy::RecordPart trains = s.training_part();
-  if (s.evaluations > 0) setup.evaluation_share = s.evaluation_share;
-  if (!deployment.evaluation.empty())
-    setup.plans.push_back({.run = run,
-                           .purpose = "evaluation of a deployment",
-                           .part = privacy::RecordPart::kEvaluation,
-                           .charges = deployment.evaluation});
-  setup.plans.push_back({.run = run,
-                         .purpose = "training of a deployment",
-                         .part = trains,
-                         .charges = deployment.training,
-                         .settings = ToText(s)});
+  setup.plan = {.run = run, .purpose = "a deployment", .charges = deployment.charges, .settings = ToText(s)};
   return ledger.SetUp(setup);
 }
 
@@ -350,20 +318,10 @@ uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entrie
   const Mechanism& planned = plan.mechanisms[mechanism].mechanism;
   uint64_t left = planned.steps();
   for (const privacy::LedgerEntry& e : entries) {
-    const bool counts = by_filter ? e.seq > plan.seq && e.part == plan.part : e.plan == plan.seq;
+    const bool counts = by_filter ? e.seq > plan.seq : e.plan == plan.seq;
     if (counts && e.mechanism.DiffersInStepsOnly(planned)) left -= std::min(left, e.mechanism.steps());
   }
   return left;
-}
-
-// Returns the newest plan that pays for evaluations; null if there are no evaluations, or if they are not charged.
-const privacy::LedgerPlan* EvaluationPlan(const Plans& plans) {
-  const privacy::LedgerPlan* evaluation = nullptr;
-  for (const privacy::LedgerPlan& plan : plans) {
-    if (!PlanTrains(plan) && plan.part == privacy::RecordPart::kEvaluation) evaluation = &plan;
-  }
-  if (evaluation && evaluation->mechanisms.empty()) return nullptr;
-  return evaluation;
 }
 
 // Adds the charges for so many steps of a plan.
@@ -373,15 +331,22 @@ Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<Char
   const privacy::PlannedMechanism& all = plan.mechanisms[mechanism];
   const double share = static_cast<double>(steps) / static_cast<double>(all.mechanism.steps());
   WISP_ASSIGN_OR_RETURN(const Mechanism some, all.mechanism.WithSteps(steps));
-  reserved.push_back({.mechanism = some,
-                      .run = plan.run,
-                      .purpose = plan.purpose,
-                      .loss_slack = share * all.loss_slack,
-                      .part = plan.part});
+  reserved.push_back(
+      {.mechanism = some, .run = plan.run, .purpose = plan.purpose, .loss_slack = share * all.loss_slack});
   return OkStatus();
 }
 
 }  // namespace
+
+Result<std::vector<ChargeRequest>> ChargesWithEvaluations(const PrivacyPlan& plan, uint64_t steps,
+                                                          const DeploymentSettings& s, const DeploymentLeft& left) {
+  WISP_ASSIGN_OR_RETURN(std::vector<ChargeRequest> charges, plan.ChargesTogether(steps));
+  if (left.evaluations == 0) return charges;
+  WISP_ASSIGN_OR_RETURN(ChargeRequest evaluations,
+                        EvaluationCharge({.noise_multiplier = s.evaluation_noise}, left.evaluations));
+  charges.push_back(std::move(evaluations));
+  return charges;
+}
 
 Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const DeploymentSettings& s) {
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
@@ -396,10 +361,6 @@ Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const Deployme
       WISP_RETURN_IF_ERROR(
           Reserve(*training, StepsLeft(*training, left.by_filter, entries, release), reserved, release));
     CountReleasesLeft(entries, s, left);
-  }
-  if (const privacy::LedgerPlan* evaluation = EvaluationPlan(plans)) {
-    left.evaluations = StepsLeft(*evaluation, false, entries);
-    WISP_RETURN_IF_ERROR(Reserve(*evaluation, left.evaluations, reserved));
   }
   ShareSteps(s, left);
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
@@ -416,8 +377,7 @@ Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
   uint64_t steps = 0;
   for (const privacy::LedgerEntry& e : entries) {
     const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
-      return PlanTrains(plan) && plan.part == e.part &&
-             plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
+      return PlanTrains(plan) && plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
     });
     steps += trained ? e.mechanism.steps() : 0;
   }
@@ -465,7 +425,7 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
       WISP_ASSIGN_OR_RETURN(then, ParseDeploymentSettings(plan->settings));
       training = &*plan;
     }
-    if (!then || then->evaluations == 0 || e.part == privacy::RecordPart::kEvaluation) continue;
+    if (!then || then->evaluations == 0) continue;
     if (!e.mechanism.DiffersInStepsOnly(training->mechanisms[kSteps].mechanism)) continue;
     const std::optional<int64_t> second = ParseSecond(e.time_utc);
     if (!second)
@@ -483,7 +443,9 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const DeploymentSettings& settings,
                                      const DeploymentLeft& left, const Architecture& architecture, uint64_t most) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(architecture, settings));
-  if (left.by_filter) return ledger.StepsThatFit(most, [&](uint64_t steps) { return plan.ChargesTogether(steps); }, {});
+  if (left.by_filter)
+    return ledger.StepsThatFit(most,
+                               [&](uint64_t steps) { return ChargesWithEvaluations(plan, steps, settings, left); });
   uint64_t covered = 0;
   for (uint64_t too_many = most + 1; covered + 1 < too_many;) {
     const uint64_t middle = covered + (too_many - covered) / 2;

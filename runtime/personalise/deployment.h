@@ -37,19 +37,17 @@ struct PlannedBase {
 
 // Public constants, equal for every run of the plan.
 struct DeploymentSettings {
-  uint32_t num_records_public = 0;  // of all parts together
-  double epsilon = 0, delta = 0;    // of the whole plan, for every record
-  uint32_t runs = 0;                // runs of training
+  uint32_t num_records_public = 0;
+  double epsilon = 0, delta = 0;  // of the whole plan, for every record
+  uint32_t runs = 0;              // runs of training
   uint64_t steps_per_run = 0;
   uint32_t expected_batch = 0;
   double clipping_norm = 1;
-  double training_noise = 0;  // noise multiplier, found by CalibrateDeployment
-  // 0: no record is held out for evaluation, and all of them train.
-  uint32_t evaluations = 0;
-  double evaluation_share = 0.2;
-  double evaluation_noise = 0;
+  double training_noise = 0;    // noise multiplier, found by CalibrateDeployment
+  uint32_t evaluations = 0;     // 0: the newest model is served, better or not
+  double evaluation_noise = 0;  // found by CalibrateDeployment
   // 1: evaluation without noise and without a charge. Whoever sees which model is served, or its recommendations,
-  // learns something about the evaluation records: for models that never leave the device.
+  // learns something about the records: for models that never leave the device.
   uint32_t evaluates_locally = 0;
   double gain_scale = 0.2, error = 0.05, decay = 0.7;  // EvaluationOptions and EvaluationRule
   uint32_t num_targets = 8;
@@ -79,9 +77,6 @@ struct DeploymentSettings {
   // there from the first run on.
   uint32_t num_records_at_start = 0;
 
-  privacy::RecordPart training_part() const {
-    return evaluations > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
-  }
   // The rules by which candidates, and weights of the bias, are found better than what is served. Where a plan has
   // both, each has half of the error.
   EvaluationRule rule() const;
@@ -89,9 +84,9 @@ struct DeploymentSettings {
   uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
   // The mean share of all records that is there when a step is taken: 1, or less if records come over time.
   double share_present() const;
-  // The public numbers of records that train and that are held out; at least 1.
-  uint32_t num_training_public() const;
-  uint32_t num_evaluation_public() const;
+  // The noise that is half of what chance does to the sum of an evaluation anyway: gains of records were measured to
+  // deviate by a fifth of the gain that counts as 1. More is needed only where that costs more than kMostOfEvaluations.
+  double enough_evaluation_noise() const;
   bool operator==(const DeploymentSettings&) const = default;
 };
 
@@ -117,16 +112,19 @@ Result<std::vector<privacy::Mechanism>> RunMechanisms(const Architecture& archit
 std::string ToText(const DeploymentSettings& settings);
 Result<DeploymentSettings> ParseDeploymentSettings(const std::string& text);
 
+// The share of epsilon that all evaluations of a plan may cost alone.
+inline constexpr double kMostOfEvaluations = 0.3;
+
 struct Deployment {
   DeploymentSettings settings;
-  std::vector<privacy::ChargeRequest> training, evaluation;  // everything that will ever be charged
+  std::vector<privacy::ChargeRequest> charges;  // everything that will ever be charged; steps come first
 };
 
 // Finds the noise. kInvalidArgument for settings out of range; kPrivacyRefused for a delta that is invalid with so many
 // records, or an epsilon that no noise meets.
 Result<Deployment> CalibrateDeployment(const Architecture& architecture, const DeploymentSettings& settings);
 
-// Writes the limit, the split and the plans into a ledger without charges, all of them or nothing. A limit that
+// Writes the limit and the plan into a ledger without charges, all of them or nothing. A limit that
 // somebody else set stays. kPrivacyRefused if something was charged, or was written after `newest_row`
 // (Ledger::NewestRow), up to which the caller read; nullopt: the caller read nothing. Apps call MakePlan (make_plan.h)
 // instead.
@@ -150,6 +148,11 @@ struct DeploymentLeft {
   bool by_filter = false;  // steps belong to a changed plan, and go through the filter
 };
 Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const DeploymentSettings& settings);
+
+// The charges of so many steps, and of the evaluations that are left.
+Result<std::vector<privacy::ChargeRequest>> ChargesWithEvaluations(const PrivacyPlan& plan, uint64_t steps,
+                                                                   const DeploymentSettings& settings,
+                                                                   const DeploymentLeft& left);
 
 // Steps of training that were charged under this plan and the plans that it was changed from.
 Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);

@@ -11,7 +11,6 @@
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/budget.h"
 #include "runtime/train/list_scorer.h"
-#include "runtime/train/run/parts.h"
 
 namespace wisp {
 namespace {
@@ -88,13 +87,12 @@ Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& o, uint
                      .sigma_in_steps = GainSigma(o.noise_multiplier),
                      .num_coordinates = 2,
                      .run = o.run,
-                     .purpose = "evaluation",
-                     .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-                     .part = privacy::RecordPart::kEvaluation});
+                     .purpose = kEvaluationPurpose,
+                     .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
 }
 
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
-                              const ParameterSource& candidate, const data::Sequences& held_out,
+                              const ParameterSource& candidate, const data::Sequences& records,
                               const EvaluationOptions& o) {
   // Each model is evaluated as it is served; their tables may have different types.
   const auto graph_of = [&](const ParameterSource& source) {
@@ -104,14 +102,14 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   };
   const std::unique_ptr<const ModelView> base_graph = graph_of(base), candidate_graph = graph_of(candidate);
   const PackedWeights of_base(*base_graph, base), of_candidate(*candidate_graph, candidate);
-  std::vector<GainOnGrid> gains(held_out.num_users());
+  std::vector<GainOnGrid> gains(records.num_users());
   Workers workers(o.num_threads, o.executor);
   workers.Run([&](size_t worker) {
     ListScorer by_base(*base_graph, of_base.view(), o.lists_of_base, CacheBlocks::kAll),
         by_candidate(*candidate_graph, of_candidate.view(), o.lists_of_candidate, CacheBlocks::kAll);
-    for (size_t u = worker; u < held_out.num_users(); u += workers.size()) {
-      const std::span<const int32_t> record = held_out.User(u);
-      const std::vector<size_t> targets = ChooseTargets(record, held_out.GetTimes(u), o);
+    for (size_t u = worker; u < records.num_users(); u += workers.size()) {
+      const std::span<const int32_t> record = records.User(u);
+      const std::vector<size_t> targets = ChooseTargets(record, records.GetTimes(u), o);
       gains[u] = OnGrid(MeanGain(by_base, by_candidate, record, targets), o.gain_scale);
     }
   });
@@ -120,49 +118,39 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
 
 namespace {
 
-Result<data::Sequences> EvaluationRecords(const data::Sequences& held_out, const EvaluationOptions& o) {
-  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
-  if (!split)
-    return PrivacyRefused("ledger '", o.ledger->path(),
-                          "' does not divide its records: none are held out for evaluation");
-  return SelectSequences(privacy::RecordPart::kEvaluation, *split, held_out);
-}
-
-// Sums over the evaluation records only.
-Result<std::array<int64_t, 2>> SumGains(const Architecture& architecture, const ParameterSource& base,
-                                        const ParameterSource& candidate, const data::Sequences& held_out,
-                                        const EvaluationOptions& o) {
-  WISP_ASSIGN_OR_RETURN(const data::Sequences own, EvaluationRecords(held_out, o));
+std::array<int64_t, 2> SumGains(const Architecture& architecture, const ParameterSource& base,
+                                const ParameterSource& candidate, const data::Sequences& records,
+                                const EvaluationOptions& o) {
   std::array<int64_t, 2> sums = {0, 0};
-  for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
+  for (const GainOnGrid& g : Gains(architecture, base, candidate, records, o)) {
     sums[0] += g.gain;
     sums[1] += g.square;
   }
   return sums;
 }
 
-Status CheckModels(const Architecture& architecture, const data::Sequences& held_out) {
+Status CheckModels(const Architecture& architecture, const data::Sequences& records) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  if (held_out.item_keys.size() == architecture.num_items) return OkStatus();
-  return InvalidArgument("the evaluation records have ", held_out.item_keys.size(), " items, the models have ",
+  if (records.item_keys.size() == architecture.num_items) return OkStatus();
+  return InvalidArgument("the evaluation records have ", records.item_keys.size(), " items, the models have ",
                          architecture.num_items);
 }
 
 }  // namespace
 
 Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const ParameterSource& base,
-                                     const ParameterSource& candidate, const data::Sequences& held_out,
+                                     const ParameterSource& candidate, const data::Sequences& records,
                                      const EvaluationOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_RETURN_IF_ERROR(CheckNoise(o));
-  WISP_RETURN_IF_ERROR(CheckModels(architecture, held_out));
+  WISP_RETURN_IF_ERROR(CheckModels(architecture, records));
   RandomStream noise = RandomStream::Reproducible(o.reproducible_seed.value_or(0), StreamPurpose::kNoise);
   if (!o.reproducible_seed) {
     WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
   }
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge, EvaluationCharge(o));
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));
-  WISP_ASSIGN_OR_RETURN(auto sums, SumGains(architecture, base, candidate, held_out, o));
+  auto sums = SumGains(architecture, base, candidate, records, o);
   privacy::AddDiscreteGaussian(noise, GainSigma(o.noise_multiplier), sums);
   const Evaluation evaluation = FromSums(sums, o.noise_multiplier, o);
   WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(evaluation)));
@@ -170,20 +158,20 @@ Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const Par
   return evaluation;
 }
 
-Result<uint64_t> CountEvaluationEvents(const data::Sequences& held_out, const EvaluationOptions& o) {
+Result<uint64_t> CountEvaluationEvents(const data::Sequences& records, const EvaluationOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
-  WISP_ASSIGN_OR_RETURN(const data::Sequences own, EvaluationRecords(held_out, o));
   uint64_t events = 0;
-  for (size_t u = 0; u < own.num_users(); ++u) events += ChooseTargets(own.User(u), own.GetTimes(u), o).size();
+  for (size_t u = 0; u < records.num_users(); ++u)
+    events += ChooseTargets(records.User(u), records.GetTimes(u), o).size();
   return events;
 }
 
 Result<Evaluation> EvaluateLocally(const Architecture& architecture, const ParameterSource& base,
-                                   const ParameterSource& candidate, const data::Sequences& held_out,
+                                   const ParameterSource& candidate, const data::Sequences& records,
                                    const EvaluationOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
-  WISP_RETURN_IF_ERROR(CheckModels(architecture, held_out));
-  WISP_ASSIGN_OR_RETURN(const auto sums, SumGains(architecture, base, candidate, held_out, o));
+  WISP_RETURN_IF_ERROR(CheckModels(architecture, records));
+  const auto sums = SumGains(architecture, base, candidate, records, o);
   return FromSums(sums, 0, o);
 }
 

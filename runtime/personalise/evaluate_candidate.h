@@ -1,14 +1,13 @@
-// A private held-out evaluation of whether a model serves people better than another. It compares how often, and how
-// far up, the lists that each would have shown contain what the evaluation records did next. The gains are summed with
-// noise and charged (docs/algorithms.md, section 12). Lists are those that are served (runtime/core/served_list.h).
+// A private evaluation of whether a model serves people better than another. It compares how often, and how far up, the
+// lists that each would have shown contain what people did next. The gains are summed with noise and charged
+// (docs/algorithms.md, section 12). Lists are those that are served (runtime/core/served_list.h).
 //
-//   WISP_ASSIGN_OR_RETURN(const Evaluation newest, EvaluateCandidate(architecture, base, candidate, held_out,
-//       {.ledger = &ledger, .run = "2026-11-23", .noise_multiplier = 4}));
+//   WISP_ASSIGN_OR_RETURN(const Evaluation newest, EvaluateCandidate(architecture, base, candidate, records,
+//       {.ledger = &ledger, .run = "2026-11-23", .noise_multiplier = 4, .after = trained_until}));
 //   const Verdict verdict = Decide(rule, evaluations);             // evaluation_rule.h
 //
-// It is neither a decision nor a figure of quality. `base` and `candidate` must not have learned from the evaluation
-// records, which are those of the other part in a ledger that divides them (Ledger::Split). They must not have learned
-// from anybody's events of the period that the evaluation tests either (EvaluationOptions::after): a trend that the
+// It is neither a decision nor a figure of quality. The records may be those that trained, but neither model may have
+// learned from anybody's events of the period that the evaluation tests (EvaluationOptions::after): a trend that the
 // candidate saw in other people would count as a gain.
 //
 // Sensitivity: a record adds one vector (GainOnGrid), no longer than GainNorm(), and changes no other record's
@@ -35,8 +34,10 @@
 
 namespace wisp {
 
+inline constexpr char kEvaluationPurpose[] = "evaluation";
+
 struct EvaluationOptions {
-  privacy::Ledger* ledger = nullptr;  // required; it must divide the records
+  privacy::Ledger* ledger = nullptr;  // required
   std::string run;
   // Standard deviation of the noise, relative to the largest vector that one record adds (length 1).
   double noise_multiplier = 0;
@@ -65,26 +66,25 @@ GainOnGrid OnGrid(double mean_gain, double gain_scale);
 // The charge for an evaluation, which releases two sums by one Gaussian mechanism.
 Result<privacy::ChargeRequest> EvaluationCharge(const EvaluationOptions& options, uint64_t num_evaluations = 1);
 
-// The gain of each record of `held_out` (GainOnGrid of base and candidate), in their order. Local only: not private.
+// The gain of each record (GainOnGrid of base and candidate), in their order. Local only: not private.
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
-                              const ParameterSource& candidate, const data::Sequences& held_out,
+                              const ParameterSource& candidate, const data::Sequences& records,
                               const EvaluationOptions& options);
 
-// Charges, then sums the gains of the evaluation records among `held_out`, adds noise, stores the sums with the charge
-// (Ledger::AddResult) and returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for
+// Charges, then sums the gains of the records, adds noise, stores the sums with the charge (Ledger::AddResult) and
+// returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for
 // options out of range, kPrivacyRefused as in Ledger::Charge; in both cases nothing was read.
 Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const ParameterSource& base,
-                                     const ParameterSource& candidate, const data::Sequences& held_out,
+                                     const ParameterSource& candidate, const data::Sequences& records,
                                      const EvaluationOptions& options);
 
-// EvaluateCandidate without noise, without a charge and without a trace in the ledger, of which it reads only the
-// division of the records. Local only: not private.
+// EvaluateCandidate without noise, without a charge and without a trace in the ledger. Local only: not private.
 Result<Evaluation> EvaluateLocally(const Architecture& architecture, const ParameterSource& base,
-                                   const ParameterSource& candidate, const data::Sequences& held_out,
+                                   const ParameterSource& candidate, const data::Sequences& records,
                                    const EvaluationOptions& options);
 
 // The number of events that the models are tested on. Local only: not private.
-Result<uint64_t> CountEvaluationEvents(const data::Sequences& held_out, const EvaluationOptions& options);
+Result<uint64_t> CountEvaluationEvents(const data::Sequences& records, const EvaluationOptions& options);
 
 }  // namespace wisp
 

@@ -43,10 +43,10 @@ constexpr uint32_t kLeastForReleases = 200, kRunsPerRelease = 90, kMostReleases 
 constexpr double kBiasWeightShare = 0.2;
 // Successions are released if the records count at least that much for each item. Their share of epsilon where steps
 // teach much, too, and elsewhere.
-constexpr double kCountedPerItem = 2.4, kShareBesideSteps = 0.7, kShareAlone = 0.9;
+constexpr double kCountedPerItem = 2.4, kShareBesideSteps = 0.7, kShareAlone = 0.85;
 // Where steps teach little beside them, they should not take back what successions bring.
 constexpr double kRateBesideSuccessions = 0.1;
-constexpr uint32_t kMostEvaluations = 12, kMostBatch = 4096;
+constexpr uint32_t kLeastEvaluations = 2, kMostEvaluations = 12, kRecordsPerEvaluation = 400, kMostBatch = 4096;
 
 double TrainedNumbers(const Architecture& a, const DeploymentSettings& s) {
   return static_cast<double>(TrainedBy(ListParameters(a), MakeTrainingOptions(s)).size());
@@ -92,17 +92,16 @@ void Advise(const DeploymentSettings& s, Outlook& o) {
         "with fewer runs (`runs`) the steps could follow the number of records: every run takes a step at least, and "
         "there are " +
         std::to_string(steps) + " for " + std::to_string(s.runs) + " runs");
-  if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
+  if (o.kind != Kind::kGain && s.expected_batch < s.num_records_public)
     o.advice.push_back("a larger batch (`expected_batch`) hides more under the same noise: up to " +
-                       std::to_string(s.num_training_public()) + ", and fewer steps (`steps_per_run`)");
+                       std::to_string(s.num_records_public) + ", and fewer steps (`steps_per_run`)");
   if (o.kind != Kind::kGain && s.steps_per_run == 1 && steps > 200)
     o.advice.push_back("fewer runs (`runs`) would have less noise each: every run takes a step at least, and " +
                        std::to_string(steps) + " steps share the epsilon");
   if (!o.power.empty() && !o.found)
     o.advice.push_back(
         "no evaluation of this plan can detect a gain of a realistic size, so the base stays the served model; "
-        "hold out more records (`evaluation_share`), evaluate fewer times (`evaluations`), or evaluate locally "
-        "(`evaluation`)");
+        "evaluate fewer times (`evaluations`), or evaluate locally (`evaluation`)");
 }
 
 }  // namespace
@@ -114,11 +113,12 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& r) {
   s.epsilon = r.epsilon;
   s.delta = r.delta;
   s.runs = r.runs;
-  s.evaluations = std::min(r.runs, r.evaluations.value_or(kMostEvaluations));  // at most one a run
-  if (r.evaluation_share > 0) s.evaluation_share = r.evaluation_share;
+  // Each evaluation costs noise in all of them, and more records need less of it. At most one a run.
+  const uint32_t worth = std::clamp(r.num_records_public / kRecordsPerEvaluation, kLeastEvaluations, kMostEvaluations);
+  s.evaluations = std::min(r.runs, r.evaluations.value_or(worth));
   s.evaluates_locally = r.evaluates_locally ? 1 : 0;
   s.trains_until = r.trains_until;
-  const uint32_t records = s.num_training_public();
+  const uint32_t records = s.num_records_public;
   const double batch = std::max(64.0, records / kStepsPerPass);
   s.expected_batch = r.expected_batch > 0 ? r.expected_batch
                                           : std::min({records, kMostBatch, static_cast<uint32_t>(std::lround(batch))});
@@ -147,13 +147,13 @@ namespace {
 
 // Counts in all cells of a release of successions together, by public numbers.
 double CountSuccessions(const Architecture& a, const DeploymentSettings& s, uint32_t events) {
-  return s.share_present() * s.num_training_public() * std::sqrt(std::clamp<uint32_t>(events, 1, a.max_length));
+  return s.share_present() * s.num_records_public * std::sqrt(std::clamp<uint32_t>(events, 1, a.max_length));
 }
 
 }  // namespace
 
 void ChooseReleases(const Architecture& a, const DeploymentSettings& without, DeploymentSettings& s) {
-  if (s.num_training_public() < kLeastForReleases) return;
+  if (s.num_records_public < kLeastForReleases) return;
   const uint32_t releases = std::clamp(s.runs / kRunsPerRelease, 1u, kMostReleases);
   if (HasBiasToWeigh(a)) s.bias_weight_releases = releases, s.bias_weight_share = kBiasWeightShare;
   // Each of so many releases has the root of that number times the noise of a single one.
@@ -204,17 +204,18 @@ Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t
   o.expected = ForecastGain(GetPublicNumbers(a, s));
   o.kind = o.expected.is_near ? KindByGain(o.expected) : KindByNoise(o.noise_to_signal, o.noise_of_an_item);
   if (s.evaluations > 0 && s.evaluates_locally == 0) {
+    const auto evaluated_records = static_cast<uint32_t>(std::lround(s.share_present() * s.num_records_public));
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;
       // A cautious guess: a record's gain deviates by more than half of the gain that counts as 1.
-      const ExpectedGain evaluated{.num_records = s.num_evaluation_public(), .mean = share, .deviation = 0.6};
+      const ExpectedGain evaluated{.num_records = evaluated_records, .mean = share, .deviation = 0.6};
       const auto power = [&](uint32_t evaluations) {
         return Power(s.rule(), evaluated, s.evaluation_noise, evaluations);
       };
       o.power.push_back({gain, power(1), power((s.evaluations + 1) / 2), power(s.evaluations)});
       // Gains of weights were measured to deviate by up to 0.4 of the gain that counts as 1.
       const ExpectedGain weighed{
-          .num_records = s.num_training_public(), .mean = std::min(1.0, gain / kBiasGainScale), .deviation = 0.4};
+          .num_records = s.num_records_public, .mean = std::min(1.0, gain / kBiasGainScale), .deviation = 0.4};
       if (s.bias_weight_releases > 0)
         o.power.back().by_weight = Power(s.weight_rule(), weighed, s.bias_weight_noise, 1);
       if (!o.found && o.power.back().after_all >= 0.8) o.found = gain;
@@ -227,7 +228,7 @@ Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t
 Result<size_t> CountRunMemory(const Architecture& a, const DeploymentSettings& s, uint32_t num_threads) {
   TrainingOptions options = MakeTrainingOptions(s);
   options.num_threads = num_threads;
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(a, s.num_training_public(), options));
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(a, s.num_records_public, options));
   return memory.total();
 }
 
@@ -288,7 +289,7 @@ class Measuring {
     WISP_ASSIGN_OR_RETURN(const Taken successions, TimeSuccessions(many));
     WISP_ASSIGN_OR_RETURN(const Taken weighing, TimeBiasWeight(std::max<uint32_t>(4, many / 8)));
     const Taken evaluated = MeasureEvaluation(std::max<uint32_t>(4, many / 8));
-    const double evaluates = s_.num_evaluation_public();
+    const double evaluates = s_.num_records_public;
     return DeploymentTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu + successions.cpu + weighing.cpu,
                           .wall_of_run =
                               of_run(one.wall, full.wall) + accounting.wall + successions.wall + weighing.wall,
@@ -313,7 +314,6 @@ class Measuring {
     options.num_steps = 1'000'000;
     options.num_threads = o_.num_threads;
     options.expected_batch = options.num_records_public = records;
-    options.privacy.part = privacy::RecordPart::kAll;
     options.privacy.reproducible_seed = 1;
     options.privacy.noise_multiplier = 1;
     options.privacy.steps_per_charge = 1'000'000;
@@ -337,13 +337,11 @@ class Measuring {
       WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                             privacy::Ledger::Open(plan_path_, {.dataset = "made up", .record = MadeUpRecord()}));
       Deployment deployment = deployment_;
-      if (deployment.training.empty()) {  // a plan that was read has no charges
+      if (deployment.charges.empty()) {  // a plan that was read has no charges
         WISP_ASSIGN_OR_RETURN(deployment, CalibrateDeployment(a_, s_));
       }
       WISP_RETURN_IF_ERROR(WriteDeployment(ledger, deployment, "measuring"));
-      for (const auto* charges : {&deployment.training, &deployment.evaluation}) {
-        if (!charges->empty()) WISP_RETURN_IF_ERROR(ledger.Charge(charges->front()).status());
-      }
+      WISP_RETURN_IF_ERROR(ledger.Charge(deployment.charges.front()).status());
     }
     const Stopwatch watch;
     for (int times = 0; times < 2; ++times) {
@@ -385,7 +383,7 @@ class Measuring {
                           workers, noise)
             .status());
     const Taken taken = watch.Take();
-    const double times = s_.num_training_public() / static_cast<double>(records);
+    const double times = s_.num_records_public / static_cast<double>(records);
     return Taken{times * taken.cpu, times * taken.wall};
   }
 

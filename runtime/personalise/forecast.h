@@ -30,7 +30,6 @@ struct DeploymentRequest {
   uint32_t expected_batch = 0;
   double learning_rate = 0;
   std::optional<uint32_t> evaluations = {};
-  double evaluation_share = 0;
   bool evaluates_locally = false;
   int64_t trains_until = 0;  // DeploymentSettings::trains_until
 };

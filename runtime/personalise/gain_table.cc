@@ -20,18 +20,28 @@ double MuOf(double epsilon, double delta) {
   return low;
 }
 
-// The mu that the plan's releases leave for its steps.
+double ComputeEvaluationNoise(const DeploymentSettings& s) {
+  const double least = std::sqrt(s.evaluations) / MuOf(kMostOfEvaluations * s.epsilon, s.delta);
+  return std::max(least, s.enough_evaluation_noise());
+}
+
+// The mu that the plan's releases and evaluations leave for its steps.
 double MuOfSteps(const DeploymentSettings& s) {
   const auto square = [&](double share) {
     const double mu = share > 0 ? MuOf(share * s.epsilon, s.delta) : 0;
     return mu * mu;
   };
-  return std::sqrt(std::max(1e-6, square(1) - square(s.bias_weight_share) - square(s.succession_share)));
+  double left = square(1) - square(s.bias_weight_share) - square(s.succession_share);
+  if (s.evaluations > 0 && s.evaluates_locally == 0) {
+    const double noise = ComputeEvaluationNoise(s);
+    left -= s.evaluations / (noise * noise);
+  }
+  return std::sqrt(std::max(1e-6, left));
 }
 
 // The mu of all steps is this times sqrt(exp(1 / noise^2) - 1).
 double SampledRoot(const DeploymentSettings& s) {
-  const double rate = s.expected_batch / static_cast<double>(s.num_training_public());
+  const double rate = s.expected_batch / static_cast<double>(s.num_records_public);
   return rate * std::sqrt(static_cast<double>(s.num_steps()));
 }
 

@@ -63,8 +63,6 @@ std::string DescribeDifferences(const PlannedBase& base, const PlanToMake& wante
   } else if (r.evaluations && is != Evaluates::kNone) {
     d.Compare("the number of evaluations", there.evaluations, std::min(r.runs, *r.evaluations));
   }
-  if (is != Evaluates::kNone)
-    d.CompareIf("the share of evaluation records", there.evaluation_share, r.evaluation_share);
   d.Compare("allow_seen of the base", there.allow_seen, base.allow_seen ? 1u : 0u);
   d.Compare("the time until which events train", there.trains_until, r.trains_until);
   return d.text();

@@ -19,20 +19,22 @@ bool IsSameStep(const DeploymentSettings& a, const DeploymentSettings& b) {
   return a.expected_batch == b.expected_batch && a.num_records_public == b.num_records_public;
 }
 
-// The charges with the noise of `s`, for a catalogue that may grow.
+// The charges of steps with the noise of `s`, for a catalogue that may grow, and of the evaluations that are left.
 Result<std::vector<ChargeRequest>> MakeCharges(const Architecture& architecture, const DeploymentSettings& s,
-                                               uint64_t steps) {
+                                               uint64_t steps, const DeploymentLeft& left) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(Grown(architecture), s));
-  return plan.ChargesTogether(steps);
+  return ChargesWithEvaluations(plan, steps, s, left);
 }
 
-Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, DeploymentSettings& s) {
+Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, const DeploymentLeft& left,
+                 DeploymentSettings& s) {
   const double until_now = s.training_noise;
   WISP_ASSIGN_OR_RETURN(
       const std::optional<double> found,
       FindNoiseThatFits(kLeastNoise * until_now, kMostNoise * until_now, kPrecision, [&](double noise) -> Result<bool> {
         s.training_noise = noise;
-        WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, MakeCharges(architecture, s, s.num_steps()));
+        WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges,
+                              MakeCharges(architecture, s, s.num_steps(), left));
         return HasRoom(ledger, charges);
       }));
   if (!found)
@@ -99,7 +101,7 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   deployment.is_free = IsSameStep(s, now);
   if (deployment.is_free) {
     WISP_RETURN_IF_ERROR(Spread(deployment, now));
-    WISP_ASSIGN_OR_RETURN(deployment.training, MakeCharges(architecture, s, deployment.before.steps));
+    WISP_ASSIGN_OR_RETURN(deployment.charges, MakeCharges(architecture, s, deployment.before.steps, deployment.before));
     return deployment;
   }
   SuggestSteps(deployment, now);
@@ -111,17 +113,16 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   WISP_RETURN_IF_ERROR(CheckSettings(s));
   const PrivacyGoal goal = {.epsilon = s.epsilon, .noise_multiplier = {}, .delta = s.delta};
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, s.num_records_public));
-  WISP_RETURN_IF_ERROR(FindNoise(architecture, ledger, s));
+  WISP_RETURN_IF_ERROR(FindNoise(architecture, ledger, deployment.before, s));
   if (change.learning_rate == 0) s.learning_rate *= SuggestRate(architecture, s) / SuggestRate(architecture, now);
-  WISP_ASSIGN_OR_RETURN(deployment.training, MakeCharges(architecture, s, s.num_steps()));
+  WISP_ASSIGN_OR_RETURN(deployment.charges, MakeCharges(architecture, s, s.num_steps(), deployment.before));
   return deployment;
 }
 
 Status WriteChange(privacy::Ledger& ledger, const ChangedDeployment& changed, const std::string& run) {
   // Settings that could not be read back would make every later run fail.
   WISP_RETURN_IF_ERROR(ParseDeploymentSettings(ToText(changed.settings)).status());
-  return ledger.ChangePlan(run, "training of a deployment, changed", changed.training, ToText(changed.settings),
-                           changed.newest_row);
+  return ledger.ChangePlan(run, "a deployment, changed", changed.charges, ToText(changed.settings), changed.newest_row);
 }
 
 }  // namespace wisp

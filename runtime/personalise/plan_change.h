@@ -27,10 +27,10 @@ struct PlanChange {
 
 struct ChangedDeployment {
   DeploymentSettings settings;
-  std::vector<privacy::ChargeRequest> training;  // all charges to come
-  DeploymentLeft before;                         // left of the plan until now
-  bool is_free = false;                          // the steps are of the same kind as before
-  uint64_t newest_row = 0;                       // of the ledger as it was read
+  std::vector<privacy::ChargeRequest> charges;  // everything to come; steps come first
+  DeploymentLeft before;                        // left of the plan until now
+  bool is_free = false;                         // the steps are of the same kind as before
+  uint64_t newest_row = 0;                      // of the ledger as it was read
 };
 
 // Finds the smallest noise, to a thousandth, with which all coming charges fit the ledger's limit. `now` is

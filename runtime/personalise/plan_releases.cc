@@ -24,15 +24,13 @@ struct Kind {
 };
 
 std::vector<Kind> Kinds(const Architecture& a, DeploymentSettings& s) {
-  const privacy::RecordPart part = s.training_part();
   const auto secure = privacy::NoiseKind::kSecure;
-  return {{s.bias_weight_releases, s.bias_weight_share, s.bias_weight_noise,
-           [part](double noise, uint64_t releases) {
-             return BiasWeightCharge({.noise_multiplier = noise, .part = part}, secure, releases);
-           }},
-          {s.succession_releases, s.succession_share, s.succession_noise, [part, &a](double noise, uint64_t releases) {
-             return SuccessionCharge({.noise_multiplier = noise, .part = part}, a.num_items, secure, releases);
-           }}};
+  return {
+      {s.bias_weight_releases, s.bias_weight_share, s.bias_weight_noise,
+       [](double noise, uint64_t releases) { return BiasWeightCharge({.noise_multiplier = noise}, secure, releases); }},
+      {s.succession_releases, s.succession_share, s.succession_noise, [&a](double noise, uint64_t releases) {
+         return SuccessionCharge({.noise_multiplier = noise}, a.num_items, secure, releases);
+       }}};
 }
 
 }  // namespace
@@ -93,6 +91,7 @@ void CountReleasesLeft(std::span<const privacy::LedgerEntry> entries, const Depl
   };
   left.bias_weight_releases = count(kBiasWeightPurpose, s.bias_weight_releases);
   left.succession_releases = count(kSuccessionsPurpose, s.succession_releases);
+  left.evaluations = s.evaluates_locally != 0 ? 0 : count(kEvaluationPurpose, s.evaluations);
 }
 
 }  // namespace wisp

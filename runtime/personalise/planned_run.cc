@@ -21,7 +21,7 @@
 #include "runtime/privacy/statement.h"
 #include "runtime/train/bias_weight.h"
 #include "runtime/train/run/fine_tune.h"
-#include "runtime/train/run/parts.h"
+#include "runtime/train/run/known_sessions.h"
 #include "runtime/train/run/records.h"
 #include "runtime/train/run/saved_run.h"
 
@@ -411,7 +411,7 @@ class PlannedRun {
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
     WISP_ASSIGN_OR_RETURN(const bool weighed, IsServed(reference()));
     const char* const of_base = base ? "the base" : "the base with another weight of its bias";
-    // With local evaluation, saying which model is served would reveal something about the evaluation records.
+    // With local evaluation, saying which model is served would reveal something about the records.
     if (settings().evaluates_locally == 0)
       Say(Says::kInfo, std::string(weighed ? of_base : "a personalised model") + " is served");
     result_.serves = base ? PlannedRunResult::Serves::kBase : PlannedRunResult::Serves::kEarlierCandidate;

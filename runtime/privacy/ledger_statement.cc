@@ -268,8 +268,6 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
         .Value(p.run)
         .Key("purpose")
         .Value(p.purpose)
-        .Key("part")
-        .Value(ToText(p.part))
         .Key("mechanisms")
         .BeginArray();
     for (const PlannedMechanism& m : p.mechanisms) json.Value(m.mechanism.ToText());
@@ -288,7 +286,7 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
         .Value(ToText(e.noise))
         .Key("mechanism")
         .Value(e.mechanism.ToText());
-    json.Key("loss_slack").Value(e.loss_slack).Key("plan").Value(e.plan).Key("part").Value(ToText(e.part));
+    json.Key("loss_slack").Value(e.loss_slack).Key("plan").Value(e.plan);
     json.Key("state").Value(e.state == LedgerEntry::State::kReleased ? "released" : "charged");
     json.EndObject();
   }

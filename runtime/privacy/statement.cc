@@ -146,32 +146,14 @@ std::string LimitInWords(const LedgerFigures& f, const EpsilonDelta& newest) {
   return "does not hold for what was charged before this rule: the figure of the data set is what holds";
 }
 
-// The cost of each part, if the data set's records are divided.
-void Parts(std::string& text, const PrivacyStatement& s) {
-  if (s.basis->parts.empty()) return;
-  Line(text, "records are divided",
-       "each is in one part, for good; the data set's figure is that of the part that costs most");
-  for (const LedgerFigures::Part& part : s.basis->parts) {
-    const bool trains = part.part == RecordPart::kTraining;
-    Line(text, trains ? "the records that train" : "the evaluation records",
-         EpsilonInWords(part.stated.epsilon, s.delta) + " (" + std::string(BasisText(part.basis)) + ")");
-    for (const Mechanism& left : part.planned_left)
-      Line(text, trains ? "left of the plan to train" : "left of the plan to evaluate",
-           left.Describe() + "; these alone add nothing to the figure");
-  }
-}
-
 // The basis of the data set's figure.
 void Ground(std::string& text, const PrivacyStatement& s) {
   if (!s.basis) return;
-  Parts(text, s);
   if (s.basis->basis == LedgerFigures::Basis::kPlan) {
     Line(text, "the data set's figure holds for",
          "the whole plan that was fixed before the first charge, whatever of it is run, in any order");
-    for (const Mechanism& left : s.basis->planned_left) {
-      if (s.basis->parts.empty())
-        Line(text, "left of the plan", left.Describe() + "; these alone add nothing to the figure");
-    }
+    for (const Mechanism& left : s.basis->planned_left)
+      Line(text, "left of the plan", left.Describe() + "; these alone add nothing to the figure");
     if (s.basis->used) {
       Line(text, "the part of the plan that is used",
            EpsilonInWords(s.basis->used->epsilon, s.delta) +
@@ -245,23 +227,11 @@ void WriteAlone(JsonWriter& json, const StatedEpsilon& stated, const PrivacyStat
   json.Key("set_by").Value(ToText(stated.accountant));
 }
 
-void WriteLeft(JsonWriter& json, const std::vector<Mechanism>& planned_left) {
-  json.Key("plan_left").BeginArray();
-  for (const Mechanism& left : planned_left) json.Value(left.ToText());
-  json.EndArray();
-}
-
 void WriteGround(JsonWriter& json, const LedgerFigures& f) {
   json.Key("composition").Value(BasisText(f.basis));
-  if (f.basis == LedgerFigures::Basis::kPlan) WriteLeft(json, f.planned_left);
-  if (!f.parts.empty()) {
-    json.Key("record_parts").BeginArray();
-    for (const LedgerFigures::Part& part : f.parts) {
-      json.BeginObject().Key("part").Value(ToText(part.part)).Key("composition").Value(BasisText(part.basis));
-      WriteEpsilon(json, "epsilon", part.stated.epsilon, part.basis != LedgerFigures::Basis::kNoGuarantee);
-      WriteLeft(json, part.planned_left);
-      json.EndObject();
-    }
+  if (f.basis == LedgerFigures::Basis::kPlan) {
+    json.Key("plan_left").BeginArray();
+    for (const Mechanism& left : f.planned_left) json.Value(left.ToText());
     json.EndArray();
   }
   if (f.used) json.Key("epsilon_of_used_part").Value(f.used->epsilon);

@@ -32,8 +32,7 @@ Result<privacy::ChargeRequest> BiasWeightCharge(const BiasWeightOptions& o, priv
                      .num_coordinates = 2 * kBiasWeights.size(),
                      .run = o.run,
                      .purpose = kBiasWeightPurpose,
-                     .noise = noise,
-                     .part = o.part});
+                     .noise = noise});
 }
 
 BiasGains::BiasGains(const ModelView& graph, const Weights& weights, const ModelLists& lists,

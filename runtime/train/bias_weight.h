@@ -38,8 +38,7 @@ struct BiasWeightOptions {
   double noise_multiplier = 0;
   privacy::Ledger* ledger = nullptr;  // required
   std::string run;
-  privacy::RecordPart part = privacy::RecordPart::kAll;  // whose records these are
-  uint64_t base = 0;                                     // content hash of the model whose bias is weighed
+  uint64_t base = 0;  // content hash of the model whose bias is weighed
 };
 
 // The weights that are tried beside 1.

@@ -27,7 +27,7 @@ Result<std::vector<ChargeRequest>> ChargesBefore(const Architecture& a, const Tr
   const PrivateTraining& p = o.privacy;
   WISP_ASSIGN_OR_RETURN(
       ChargeRequest histogram,
-      PopularityCharge({.noise_multiplier = noise, .run = p.run, .part = p.part}, a.num_items,
+      PopularityCharge({.noise_multiplier = noise, .run = p.run}, a.num_items,
                        p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure));
   charges.push_back(std::move(histogram));
   return charges;
@@ -306,8 +306,7 @@ Result<ChargeRequest> MakeCharge(const ReleasedSum& sum) {
       .purpose = sum.purpose,
       .noise = sum.noise,
       .loss_slack = privacy::DiscretisationLoss(
-          {.sigma_in_steps = sum.sigma_in_steps, .num_coordinates = sum.num_coordinates, .num_steps = sum.count}),
-      .part = sum.part};
+          {.sigma_in_steps = sum.sigma_in_steps, .num_coordinates = sum.num_coordinates, .num_steps = sum.count})};
 }
 
 Result<bool> HasRoom(const privacy::Ledger& ledger, std::span<const ChargeRequest> charges,

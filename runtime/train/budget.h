@@ -114,7 +114,6 @@ struct ReleasedSum {
   std::string run;
   const char* purpose = "";
   privacy::NoiseKind noise = privacy::NoiseKind::kSecure;
-  privacy::RecordPart part = privacy::RecordPart::kAll;
 };
 Result<privacy::ChargeRequest> MakeCharge(const ReleasedSum& sum);
 

@@ -62,10 +62,7 @@ struct PrivateTraining {
   NormForm norm_form = NormForm::kAutomatic;
   privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required
   std::string run;                    // names the run in the ledger; unique, or its cost is added to its namesake's
-  // The part of the records that the run reads. Any but kAll needs a ledger that divides records, and the job then
-  // takes only that part.
-  privacy::RecordPart part = privacy::RecordPart::kAll;
-  uint32_t steps_per_charge = 1;              // steps charged at a time; what was charged is spent, used or not
+  uint32_t steps_per_charge = 1;      // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
 };
 

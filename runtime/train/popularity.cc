@@ -86,8 +86,7 @@ Result<privacy::ChargeRequest> PopularityCharge(const PopularityOptions& options
                      .num_coordinates = num_items,
                      .run = options.run,
                      .purpose = "item popularity",
-                     .noise = noise,
-                     .part = options.part});
+                     .noise = noise});
 }
 
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items,

@@ -23,7 +23,6 @@ struct PopularityOptions {
   double noise_multiplier = 5;
   privacy::Ledger* ledger = nullptr;  // required
   std::string run;
-  privacy::RecordPart part = privacy::RecordPart::kAll;  // whose records these are
   uint32_t num_records_public = 0;  // N as declared; read only for the frequencies; 0: none are returned
 };
 

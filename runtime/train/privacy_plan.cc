@@ -58,7 +58,6 @@ Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOpt
     return InvalidArgument("num_records_public and micro_batches must be 1 or above");
   PrivacyPlan plan;
   plan.run_ = o.privacy.run;
-  plan.record_part_ = o.privacy.part;
   plan.noise_ = o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
   if (ReleasesHead(o)) plan.parts_.push_back(HeadPart(a, o));
   if (HasGradients(o))
@@ -140,8 +139,7 @@ Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::Charges(const Part& par
                        .run = run_,
                        .purpose = part.purpose,
                        .noise = noise_,
-                       .loss_slack = std::exchange(slack, 0),
-                       .part = record_part_});
+                       .loss_slack = std::exchange(slack, 0)});
   }
   return charges;
 }

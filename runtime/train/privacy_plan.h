@@ -76,7 +76,6 @@ class PrivacyPlan {
  private:
   std::vector<Part> parts_;
   std::string run_;
-  privacy::RecordPart record_part_ = privacy::RecordPart::kAll;
   privacy::NoiseKind noise_ = privacy::NoiseKind::kSecure;
 };
 

@@ -59,8 +59,7 @@ Result<privacy::ChargeRequest> SuccessionCharge(const SuccessionOptions& options
                      .num_coordinates = uint64_t{num_items} * num_items,
                      .run = options.run,
                      .purpose = kSuccessionsPurpose,
-                     .noise = noise,
-                     .part = options.part});
+                     .noise = noise});
 }
 
 Result<std::vector<SuccessionCount>> PrivateSuccessions(std::span<const Record> records, uint32_t num_items,

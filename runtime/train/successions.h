@@ -30,7 +30,6 @@ struct SuccessionOptions {
   double noise_multiplier = 0;
   privacy::Ledger* ledger = nullptr;  // required
   std::string run;
-  privacy::RecordPart part = privacy::RecordPart::kAll;  // whose records these are
 };
 
 // A pair whose noised count is above the threshold. By chance alone one pair of each item would be above it. `count` is

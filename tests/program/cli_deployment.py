@@ -68,10 +68,9 @@ def test_wishes_that_are_missing_or_out_of_range():
         "wisp plan --data log.db --model base.wisp", 2, "missing is --epsilon, --unit, --num-records-public, --for;"
     )
     for wrong in (
-        "--batch 5000|--batch is 5000, allowed are 1 to 240",
+        "--batch 5000|--batch is 5000, allowed are 1 to --num-records-public, 300",
         "--learning-rate 2|--learning-rate is 2, allowed is above 0, up to 1",
         "--evaluations 0|--evaluations is 0, allowed are 1 and more",
-        "--evaluation-share 1|--evaluation-share is 1, allowed is above 0 and below 1",
         "--steps 0|--steps is 0, allowed are 1",
         "--steps 999999999|--steps: a plan has 365 runs of 999999999 steps",
         "--epsilon 1000|--epsilon: epsilon is 1000",
@@ -122,8 +121,8 @@ def check_labels(out):
 
 def test_an_equal_plan_is_found_again():
     r = run(f"{plan} --for '6 months' --every '1 month' --steps 4 --evaluations 2 --json")
-    assert r["runs"] == 6 and r["steps_per_run"] == 4 and r["records_that_train"] == 240
-    assert r["evaluation_records"] == 60
+    assert r["runs"] == 6 and r["steps_per_run"] == 4 and r["num_records_public"] == 300
+    assert r["evaluations"] == 2
     assert r["outlook"] in ("some gain", "hopeless", "new items only") and r["noise_of_an_item"] > 0
     assert len(r["power"]) == 6 and "gains" not in r.json and r["epsilon_of_one_run"] < 4
     assert 0 < r["cpu_seconds_of_run"] and 0 < r["cpu_seconds_of_evaluation"] and r["bytes"] > 100000
@@ -316,7 +315,7 @@ def test_a_plan_is_changed():
     assert says("^serves    changed.wisp: the base$", r.out), "a first run says"
     assert says("^left      5 of 6 runs", r.out), "a run does not count in runs"
     run(f"{change} --epsilon 8", 2, "--change is given, and --epsilon too; allowed is one of the two")
-    run(f"{change} --batch 241", 2, "--batch is 241, allowed are 1 to 240")
+    run(f"{change} --batch 301", 2, "--batch is 301, allowed are 1 to --num-records-public, 300")
     run(f"{change} --learning-rate 0", 2, "--learning-rate is 0, allowed is above 0, up to 1")
     run(f"wisp plan {deployment} --change", 2, "--change needs --for")
     r = run(f"{change} --json")

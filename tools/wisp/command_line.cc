@@ -174,7 +174,7 @@ class CommandLine final : public ProgramCommands {
     AddData(c, evaluate_.data, false);
     AddUnit(c, evaluate_.unit, evaluate_.session_gap, evaluate_.times_per_second,
             "Treat each session or day as a history of its own, and test each one that has at least two events, as\n"
-            "held-out evaluation does; default: user");
+            "evaluation by later events does; default: user");
     AddEvaluateTexts(c, evaluate_);
     AddEvaluateLabelled(c, evaluate_);
     chosen_.OnCall(c, Evaluate, evaluate_);

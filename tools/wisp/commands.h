@@ -204,7 +204,7 @@ struct PlanArguments {
   DeploymentArguments deployment;
   std::string duration, every, evaluation = "private", trains_until;
   std::optional<std::string> unit;
-  std::optional<double> epsilon, delta, evaluation_share, learning_rate;
+  std::optional<double> epsilon, delta, learning_rate;
   std::optional<uint32_t> num_records_public, evaluations, expected_batch;
   std::optional<uint64_t> steps;
   uint32_t num_records_at_start = 0, typical_events = 0, times_per_second = 1;

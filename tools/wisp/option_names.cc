@@ -21,7 +21,6 @@ constexpr Name kNames[] = {
     {"`histogram_noise`", "--histogram-noise, or privacy.histogram_noise in a recipe"},
     {"`item_column`", "--item-column"},
     {"`evaluation`", "--evaluation local"},
-    {"`evaluation_share`", "--evaluation-share"},
     {"`evaluations`", "--evaluations"},
     {"`label_column`", "--label-column"},
     {"`ledger_path`", "--ledger"},

@@ -12,7 +12,6 @@ wisp_plan_options ReadPlanOptions(Fields& fields) {
   options.epsilon = fields.Real("epsilon");
   options.delta = fields.Real("delta");
   options.learning_rate = fields.Real("learningRate");
-  options.evaluation_share = fields.Real("evaluationShare");
   options.num_records_public = fields.Count("numRecordsPublic");
   options.runs = fields.Count("runs");
   options.unit = fields.Choice<wisp_unit>("unit", "PrivacyUnit");
@@ -42,14 +41,13 @@ jobject Plan(JNIEnv* env, jclass, jobject given, jobject anchor_object) {
     options.anchor = anchor.get();
     wisp_plan p = WISP_INIT(wisp_plan);
     Check(env, wisp_plan_make, &options, &p);
-    jobject result = New(env, Made::kPlan, static_cast<jint>(p.runs), static_cast<jint>(p.evaluations),
-                         static_cast<jlong>(p.steps_per_run), static_cast<jint>(p.expected_batch),
-                         static_cast<jint>(p.records_that_train), static_cast<jint>(p.evaluation_records),
-                         static_cast<jint>(p.outlook), p.training_noise, p.evaluation_noise, p.noise_to_signal,
-                         p.found_gain, static_cast<jlong>(p.bytes), p.seconds_of_run, p.seconds_of_evaluation,
-                         static_cast<jboolean>(p.was_there != 0), static_cast<jlong>(p.succession_releases),
-                         p.succession_share, p.succession_noise, p.succession_signal,
-                         static_cast<jlong>(p.bias_weight_releases), p.bias_weight_share, p.bias_weight_noise);
+    jobject result =
+        New(env, Made::kPlan, static_cast<jint>(p.runs), static_cast<jint>(p.evaluations),
+            static_cast<jlong>(p.steps_per_run), static_cast<jint>(p.expected_batch), static_cast<jint>(p.outlook),
+            p.training_noise, p.evaluation_noise, p.noise_to_signal, p.found_gain, static_cast<jlong>(p.bytes),
+            p.seconds_of_run, p.seconds_of_evaluation, static_cast<jboolean>(p.was_there != 0),
+            static_cast<jlong>(p.succession_releases), p.succession_share, p.succession_noise, p.succession_signal,
+            static_cast<jlong>(p.bias_weight_releases), p.bias_weight_share, p.bias_weight_noise);
     CheckPending(env);
     return result;
   });

@@ -35,7 +35,7 @@ constexpr MadeSpec kMade[] = {
     {Made::kException, "dev/wisp/WispException", "(ILjava/lang/String;)V"},
     {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJZ)V"},
     {Made::kPersonaliseResult, "dev/wisp/PersonaliseResult", "(JJJDDJJJJJJJZ)V"},
-    {Made::kPlan, "dev/wisp/Plan", "(IIJIIIIDDDDJDDZJDDDJDD)V"},
+    {Made::kPlan, "dev/wisp/Plan", "(IIJIIDDDDJDDZJDDDJDD)V"},
     {Made::kPlannedRunResult, "dev/wisp/PlannedRunResult", "(IZZIJJJJJJJJJJ)V"},
     {Made::kBudget, "dev/wisp/Budget", "(DDDZJJJJJ)V"},
     {Made::kQuality, "dev/wisp/Quality", "(DDJ)V"},

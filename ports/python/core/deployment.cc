@@ -25,7 +25,6 @@ class PlanArguments {
         "evaluation",
         {{"private", WISP_EVALUATION_PRIVATE}, {"local", WISP_EVALUATION_LOCAL}, {"none", WISP_EVALUATION_NONE}});
     o.evaluations = given_.Count<uint32_t>("evaluations");
-    o.evaluation_share = given_.Number("evaluation_share");
     o.steps_per_run = given_.Count<uint64_t>("steps_per_run");
     o.expected_batch = given_.Count<uint32_t>("expected_batch");
     o.num_threads = given_.Count<uint32_t>("num_threads");
@@ -57,8 +56,6 @@ Dict GetPlan(const wisp_plan& plan) {
   out["evaluations"] = plan.evaluations;
   out["steps_per_run"] = plan.steps_per_run;
   out["expected_batch"] = plan.expected_batch;
-  out["records_that_train"] = plan.records_that_train;
-  out["evaluation_records"] = plan.evaluation_records;
   out["outlook"] = kOutlook[std::clamp<int>(plan.outlook, WISP_OUTLOOK_GAIN, WISP_OUTLOOK_NEW_ITEMS)];
   out["training_noise"] = plan.training_noise;
   out["evaluation_noise"] = plan.evaluation_noise;

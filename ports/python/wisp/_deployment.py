@@ -29,7 +29,6 @@ def make_plan(
     session_gap: int = 0,
     evaluation: Literal["private", "local", "none"] = "private",
     evaluations: int = 0,
-    evaluation_share: float = 0,
     steps_per_run: int = 0,
     expected_batch: int = 0,
     num_threads: int = 0,
@@ -51,12 +50,12 @@ def make_plan(
 
     model: the base, as shipped. epsilon, delta: of the whole plan, for every record. runs: number of runs.
     num_records_public: a number of records that anybody may know. unit: the definition of one record.
-    evaluation: who decides whether a personalised model is better: "private", a held-out evaluation that is charged;
-      "local", one that is not, for models that never leave the device; "none".
-    evaluations: runs that evaluate; 0: every run, up to 12 times. evaluation_share: 0: 0.2.
+    evaluation: who decides whether a personalised model is better: "private", an evaluation by later events that is
+      charged; "local", one that is not, for models that never leave the device; "none".
+    evaluations: runs that evaluate; 0: one for 400 records, 2 to 12.
     steps_per_run: 0: 30 passes over the records in all runs together.
-    trains_until: seconds since 1970; later events are held out for evaluation and do not train, for a log that does not
-      grow. 0: each evaluation uses what came after the one before it.
+    trains_until: seconds since 1970; later events evaluate and do not train, for a log that does not grow. 0: each
+      evaluation uses what came after the one before it.
     dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
     output: the file that runs write: a plan is refused if the ledger is gone and runs trained beside this file.
     num_records_at_start: records when the plan begins; runs share the steps in proportion.

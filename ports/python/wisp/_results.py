@@ -150,8 +150,6 @@ class Plan:
     evaluations: int
     steps_per_run: int
     expected_batch: int
-    records_that_train: int
-    evaluation_records: int
     outlook: Literal["gain", "some gain", "hopeless", "new items only"]
     training_noise: float  #: multiplier
     evaluation_noise: float  #: multiplier; 0: no evaluation, or a local one

@@ -53,7 +53,7 @@ export interface PlanOptions {
   /** Number of records when the plan begins; runs share the steps in proportion. 0: all of them. */
   numRecordsAtStart?: number;
   evaluation?: "private" | "local" | "none";
-  sessionGap?: number; evaluations?: number; evaluationShare?: number; stepsPerRun?: number; expectedBatch?: number;
+  sessionGap?: number; evaluations?: number; stepsPerRun?: number; expectedBatch?: number;
   learningRate?: number;
   typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string; otherData?: boolean;
   timesPerSecond?: number; trainsUntil?: number;

@@ -43,7 +43,7 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& op
   if (existing) impl->opened_as.reset();
   if (existing || options.record.is_any()) return Ledger(std::move(impl));
   WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options.record.unit(), options.adjacency));
-  WISP_RETURN_IF_ERROR(impl->FindStatedRecord(LedgerParts::Says::kPlan).status());
+  WISP_RETURN_IF_ERROR(impl->FindStatedRecord(LedgerBudget::Says::kPlan).status());
   return Ledger(std::move(impl));
 }
 
@@ -58,7 +58,7 @@ Result<Ledger> Ledger::OpenExisting(const std::string& path, std::shared_ptr<Led
 Result<RecordSpec> Ledger::RequireRecord() const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  return impl_->budget.FindStatedRecord(path(), impl_->opened_as, LedgerParts::Says::kCharge);
+  return impl_->budget.FindStatedRecord(path(), impl_->opened_as, LedgerBudget::Says::kCharge);
 }
 
 Status Ledger::CheckDataset(const std::string& dataset) const {
@@ -67,77 +67,54 @@ Status Ledger::CheckDataset(const std::string& dataset) const {
   return impl_->CheckDataset(impl_->subject, dataset);
 }
 
-Status Ledger::Impl::AddSplit(double evaluation_share, std::vector<LedgerRow>& rows) const {
-  if (const auto& there = budget.split()) {
-    if (there->evaluation_share == evaluation_share) return OkStatus();
-    return PrivacyRefused(
-        "ledger '", database.path(), "' divides its records already, with a share of ",
-        DoubleText(there->evaluation_share),
-        " for evaluation; this happens once, because a record that changed parts would count for both");
-  }
-  LedgerSplit split{.evaluation_share = evaluation_share};
-  WISP_ASSIGN_OR_RETURN(split.salt, NewRandomId());
-  rows.emplace_back(split);
-  return OkStatus();
-}
-
-Result<LedgerRow> Ledger::Impl::PlanRow(const PlanRequest& p, LedgerParts& after) const {
-  WISP_RETURN_IF_ERROR(after.CheckParts(p.charges));
-  if (!after.MayPlan(p.part)) {
+Result<LedgerRow> Ledger::Impl::PlanRow(const PlanRequest& p, const LedgerBudget& before) const {
+  if (!before.MayPlan()) {
     return PrivacyRefused(
         "ledger '", database.path(),
         "' has charges: a plan made now may follow from what they released, and would promise nothing");
   }
-  LedgerPlan plan{.run = p.run, .purpose = p.purpose, .part = p.part, .settings = p.settings};
+  LedgerPlan plan{.run = p.run, .purpose = p.purpose, .settings = p.settings};
   if (!p.charges.empty()) {
-    WISP_ASSIGN_OR_RETURN(plan.record, FindStatedRecord(LedgerParts::Says::kPlan));
+    WISP_ASSIGN_OR_RETURN(plan.record, FindStatedRecord(LedgerBudget::Says::kPlan));
   }
   for (const ChargeRequest& c : p.charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
-  const LedgerParts before = after;
-  WISP_RETURN_IF_ERROR(after.Take(plan));
-  WISP_RETURN_IF_ERROR(before.CheckLimits("the plan", after.After(p.charges), p.part));
+  LedgerBudget with = before;
+  WISP_RETURN_IF_ERROR(with.Take(plan));
+  WISP_RETURN_IF_ERROR(before.CheckLimits("the plan", with.After(p.charges)));
   return LedgerRow(plan);
 }
 
 Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
-  for (const PlanRequest& plan : setup.plans) {
-    for (const ChargeRequest& charge : plan.charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
+  if (setup.plan) {
+    for (const ChargeRequest& charge : setup.plan->charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
   }
   WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   WISP_RETURN_IF_ERROR(Refresh());
   if (setup.newest_row) WISP_RETURN_IF_ERROR(CheckNewest(*setup.newest_row));
   std::vector<LedgerRow> rows;
-  if (setup.limit) rows.emplace_back(LedgerLimit{.limit = *setup.limit});
-  if (setup.evaluation_share) WISP_RETURN_IF_ERROR(AddSplit(*setup.evaluation_share, rows));
-  LedgerParts after = budget;
-  for (const LedgerRow& row : rows) WISP_RETURN_IF_ERROR(TakeRow(after, row));
-  for (const PlanRequest& plan : setup.plans) {
-    WISP_ASSIGN_OR_RETURN(LedgerRow row, PlanRow(plan, after));
-    rows.push_back(std::move(row));
+  LedgerBudget after = budget;
+  if (setup.limit) {
+    const LedgerLimit limit{.limit = *setup.limit};
+    WISP_RETURN_IF_ERROR(after.Take(limit));
+    rows.emplace_back(limit);
+  }
+  if (setup.plan) {
+    WISP_ASSIGN_OR_RETURN(LedgerRow plan, PlanRow(*setup.plan, after));
+    rows.push_back(std::move(plan));
   }
   return rows.empty() ? OkStatus() : Write(transaction, rows);
 }
 
 Status Ledger::SetUp(const LedgerSetup& setup) {
-  const double share = setup.evaluation_share.value_or(0.5);
-  if (!(share > 0 && share < 1))
-    return InvalidArgument("the share of evaluation records is ", DoubleText(share),
-                           ", allowed is above 0 and below 1");
   std::lock_guard lock(impl_->mutex);
-  if (setup.evaluation_share && impl_->subject.adjacency != Adjacency::kAddRemove)
-    return Unsupported(
-        "the data set of ledger '", impl_->database.path(), "' is protected under ",
-        std::string(ToText(impl_->subject.adjacency)),
-        ": a record that is replaced may leave one part and enter the other, so their costs add up; only "
-        "under add_remove are records divided");
   return impl_->SetUp(setup);
 }
 
 Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.IsBeyond(RecordPart::kAll, limit));
+  WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.IsBeyond(limit));
   if (!beyond) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
@@ -166,18 +143,16 @@ Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, st
                           const std::string& settings, uint64_t newest_row) {
   std::lock_guard lock(impl_->mutex);
   if (charges.empty()) return InvalidArgument("a changed plan has no charges");
-  const RecordPart part = charges.front().part;
   for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_RETURN_IF_ERROR(impl_->CheckNewest(newest_row));
-  WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
-  if (impl_->budget.MayPlan(part))
+  if (impl_->budget.MayPlan())
     return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be replaced");
-  WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));
-  LedgerPlan plan{.run = run, .purpose = purpose, .part = part, .settings = settings};
-  WISP_ASSIGN_OR_RETURN(plan.record, impl_->FindStatedRecord(LedgerParts::Says::kPlan));
+  WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges)));
+  LedgerPlan plan{.run = run, .purpose = purpose, .settings = settings};
+  WISP_ASSIGN_OR_RETURN(plan.record, impl_->FindStatedRecord(LedgerBudget::Says::kPlan));
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
   return impl_->Write(transaction, plan);
 }
@@ -187,27 +162,19 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   for (const ChargeRequest& charge : charges) {
     if (!impl_->CheckAlone(charge).ok() || charge.noise == NoiseKind::kReproducible) return OkStatus();
   }
-  if (charges.empty() || !impl_->budget.MayPlanRun(charges.front().part)) return OkStatus();
-  const RecordPart part = charges.front().part;
+  if (charges.empty() || !impl_->budget.MayPlanRun()) return OkStatus();
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
-  if (!impl_->budget.MayPlanRun(part)) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, impl_->FindStatedRecord(LedgerParts::Says::kPlan));
+  if (!impl_->budget.MayPlanRun()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, impl_->FindStatedRecord(LedgerBudget::Says::kPlan));
   if (impl_->budget.Covers(charges) && (!record || impl_->budget.record() == record)) return OkStatus();
   // A run that does not fit as a whole is charged without a plan, as far as it goes.
-  WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(charges).IsBeyond(part));
+  WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(charges).IsBeyond());
   if (beyond) return OkStatus();
-  LedgerPlan plan{.run = charges.front().run, .purpose = kRunPlan, .part = part, .record = record};
+  LedgerPlan plan{.run = charges.front().run, .purpose = kRunPlan, .record = record};
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
   return impl_->Write(transaction, plan);
-}
-
-Result<std::optional<LedgerSplit>> Ledger::TheSplit() const {
-  std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  return impl_->budget.split();
 }
 
 Status Ledger::AddResult(ChargeId id, const std::string& text) {
@@ -232,7 +199,7 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
   WISP_RETURN_IF_ERROR(impl_->CheckEach(charges));
   if (!new_limit && !impl_->budget.limit()) return OkStatus();
-  return impl_->budget.CheckLimits("this run", impl_->budget.After(charges), charges.front().part, new_limit);
+  return impl_->budget.CheckLimits("this run", impl_->budget.After(charges), new_limit);
 }
 
 Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
@@ -244,8 +211,7 @@ Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
   while (too_many - fit > 1) {
     WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> run, charges(number));
     WISP_RETURN_IF_ERROR(impl_->CheckEach(run));
-    const RecordPart part = run.empty() ? RecordPart::kAll : run.front().part;
-    WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(run).IsBeyond(part, new_limit));
+    WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(run).IsBeyond(new_limit));
     (beyond ? too_many : fit) = number;
     number = fit + (too_many - fit) / 2;
   }

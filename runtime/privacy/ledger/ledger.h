@@ -47,16 +47,6 @@ enum class NoiseKind { kSecure, kReproducible };
 std::string_view ToText(NoiseKind noise);  // "secure", "reproducible"
 Result<NoiseKind> NoiseKindFromText(std::string_view text);
 
-// The records that a mechanism reads. Each record of a divided data set is in one part (LedgerSplit), so a mechanism
-// that reads only one part costs the other nothing: both compose in parallel (docs/algorithms.md, section 11).
-enum class RecordPart {
-  kAll,         // may read every record: counts for both parts
-  kTraining,    // records that train
-  kEvaluation,  // records held out to evaluate whether the trained model is better
-};
-std::string_view ToText(RecordPart part);  // "all", "training", "evaluation"
-Result<RecordPart> RecordPartFromText(std::string_view text);
-
 using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
 inline constexpr ChargeId kNewestCharge = std::numeric_limits<ChargeId>::max();
 
@@ -68,7 +58,6 @@ struct ChargeRequest {
   // How far the drawn noise is from the mechanism's: DiscretisationLoss (exact_sum.h) for everything that is released
   // on this charge. 0 to 1; 0 if the noise is the mechanism's own.
   double loss_slack = 0;
-  RecordPart part = RecordPart::kAll;  // the other parts need a ledger that is split
 };
 
 struct LedgerEntry {
@@ -80,7 +69,6 @@ struct LedgerEntry {
   NoiseKind noise = NoiseKind::kSecure;
   double loss_slack = 0;
   uint64_t plan = 0;  // seq of the plan that pays; 0: no plan
-  RecordPart part = RecordPart::kAll;
   // The definition of one record. nullopt: the charge is for samples from weights.
   std::optional<RecordSpec> record = {};
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
@@ -94,21 +82,10 @@ struct PlannedMechanism {
 struct LedgerPlan {
   uint64_t seq = 0;
   std::string time_utc, run, purpose;
-  std::vector<PlannedMechanism> mechanisms;  // empty: the plan of its part was withdrawn
-  RecordPart part = RecordPart::kAll;
-  std::string settings = {};              // JSON of the plan's writer that says how its runs are made; empty: none
-  std::optional<RecordSpec> record = {};  // as LedgerEntry::record
+  std::vector<PlannedMechanism> mechanisms;  // empty: the plan was withdrawn
+  std::string settings = {};                 // JSON of the plan's writer that says how its runs are made; empty: none
+  std::optional<RecordSpec> record = {};     // as LedgerEntry::record
 };
-
-// How records are divided, once and for good. A record is held out for evaluation if the hash of its unit with the
-// salt, as a number from 0 to 1, is below the share (runtime/train/run/parts.h).
-struct LedgerSplit {
-  uint64_t seq = 0;
-  std::string time_utc;
-  double evaluation_share = 0;  // above 0, below 1
-  std::string salt;             // kSplitSaltBytes random, public bytes
-};
-inline constexpr size_t kSplitSaltBytes = 16;
 
 // A result that a charge released, stored for code that continues from it.
 struct LedgerResult {
@@ -142,31 +119,19 @@ struct LedgerFigures {
   std::optional<EpsilonDelta> held_limit = {};
   bool limit_is_late = false;     // the first limit was set after a charge
   bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one no longer holds
-  // If records are divided: what was charged for each part. The figures above are those of the part with the largest
-  // epsilon, and hold for every record.
-  struct Part {
-    RecordPart part;
-    Basis basis;
-    StatedEpsilon stated;
-    std::optional<StatedEpsilon> used;
-    std::vector<Mechanism> planned_left;
-  };
-  std::vector<Part> parts = {};
 };
 
 // A plan to be written with Ledger::WritePlan.
 struct PlanRequest {
   std::string run, purpose;
-  RecordPart part = RecordPart::kAll;
-  std::vector<ChargeRequest> charges = {};  // of this part; empty: withdraws the part's plan
+  std::vector<ChargeRequest> charges = {};  // empty: withdraws the plan
   std::string settings = {};
 };
 
 // Terms that are fixed before the first charge. Fields that are empty leave the present terms as they are.
 struct LedgerSetup {
   std::optional<EpsilonDelta> limit = {};
-  std::optional<double> evaluation_share = {};
-  std::vector<PlanRequest> plans = {};  // written in this order
+  std::optional<PlanRequest> plan = {};
   // The newest row (Ledger::NewestRow) of the ledger from which these terms follow. If the ledger has newer rows,
   // nothing is written.
   std::optional<uint64_t> newest_row = {};
@@ -232,8 +197,8 @@ class Ledger {
   Result<RecordSpec> RequireRecord() const;
 
   // Writes all terms or nothing, in one transaction. A run that is killed meanwhile leaves a ledger without any of
-  // them, or no ledger; the same call may be repeated. kPrivacyRefused as in SetLimit, Split and WritePlan, each of
-  // which sets one of these terms; and if the ledger has rows after `newest_row`.
+  // them, or no ledger; the same call may be repeated. kPrivacyRefused as in SetLimit and WritePlan, each of which
+  // sets one of these terms; and if the ledger has rows after `newest_row`.
   Status SetUp(const LedgerSetup& setup);
 
   // From now on no charge may bring the total above `limit`, even if charges are chosen by looking at what earlier ones
@@ -259,15 +224,13 @@ class Ledger {
 
   // Fixes what is to be charged, before the first charge: charges under the plan, in any order, compose by PLD, and the
   // figure is that of the whole plan. The last plan before the first charge counts; without one the first charge is a
-  // plan by itself. kPrivacyRefused after a charge, and for a plan that passes the limit. If the charges are of one
-  // part, the plan is that part's, and "a charge" means one that counts for it. `settings`: LedgerPlan.
+  // plan by itself. kPrivacyRefused after a charge, and for a plan that passes the limit. `settings`: LedgerPlan.
   Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                    const std::string& settings = {}) {
-    return SetUp({.plans = {{.run = run,
-                             .purpose = purpose,
-                             .part = charges.empty() ? RecordPart::kAll : charges.front().part,
-                             .charges = std::vector<ChargeRequest>(charges.begin(), charges.end()),
-                             .settings = settings}}});
+    return SetUp({.plan = PlanRequest{.run = run,
+                                      .purpose = purpose,
+                                      .charges = std::vector<ChargeRequest>(charges.begin(), charges.end()),
+                                      .settings = settings}});
   }
   // Changes the plan after charges. The new one is stored with `settings` for whoever follows it. It is paid for only
   // by the filter, or by what is left of the old plan. kPrivacyRefused: it passes the limit, nothing was charged yet,
@@ -278,12 +241,6 @@ class Ledger {
   // charge. Does nothing after a charge, for noise that can be repeated, if the existing plan covers the run, or if
   // somebody else's plan is written.
   Status PlanRun(std::span<const ChargeRequest> charges);
-
-  // Divides the records, once: from now on charges may be of one part, and the data set's figure is that of the part
-  // that was charged most. Does nothing if they are already divided in this way. kPrivacyRefused if they are divided in
-  // another way; kUnsupported under replace-one, where parts would add up.
-  Status Split(double evaluation_share) { return SetUp({.evaluation_share = evaluation_share}); }
-  Result<std::optional<LedgerSplit>> TheSplit() const;
 
   // Stores what the charge released, for code that continues from it. It must contain only what the charge paid for and
   // what anybody may know.
@@ -316,10 +273,10 @@ class Ledger {
   // any charge with reproducible noise, or if the accountant finds no bound. For a run: by PLD, which holds if the
   // number of its steps was fixed when it began (ledger_statement.h has the figure of any run).
   Result<LedgerFigures> Figures(const Delta& delta) const;
-  // Figures without `used`, `planned_left` and `parts`: for a plan, nothing that takes long is computed twice.
+  // Figures without `used` and `planned_left`: for a plan, nothing that takes long is computed twice.
   Result<LedgerFigures> Stated(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
-  // Spent as it would be after these charges, of one part or of several. Writes nothing.
+  // Spent as it would be after these charges. Writes nothing.
   Result<double> SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const;
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta,
                                    Fineness fineness = Fineness::kFull) const;
@@ -338,8 +295,8 @@ class Ledger {
   Result<std::string> Id() const;
   // The state at one moment, whatever others write meanwhile.
   Result<LedgerState> StateNow(const Delta& delta) const;
-  // The states of the ledger while it had so many charges, the newest first: after each limit, plan and division of
-  // records that came before the next charge, and after the last of those charges. Empty if it never had so many.
+  // The states of the ledger while it had so many charges, the newest first: after each limit and plan that came before
+  // the next charge, and after the last of those charges. Empty if it never had so many.
   Result<std::vector<LedgerState>> StatesWith(uint64_t num_charges, const Delta& delta) const;
   // All limits, the newest last, and all plans.
   Result<std::vector<LedgerLimit>> Limits() const;

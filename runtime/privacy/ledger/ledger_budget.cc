@@ -45,59 +45,83 @@ struct LedgerBudget::PlanFigures {
   std::vector<AtDelta> at_deltas;
 };
 
-void LedgerBudget::Take(const LedgerPlan& plan) {
-  if (has_entries()) return;  // a plan made after a look pays for nothing
-  // A plan replaces one of the same part, and one that a run wrote for itself and never charged.
-  std::erase_if(plans_, [&](const ActivePlan& p) { return p.plan.part == plan.part || p.plan.purpose == kRunPlan; });
-  if (!plan.mechanisms.empty()) plans_.push_back({.plan = plan});
-  for (const PlannedMechanism& p : plan.mechanisms) {
-    plans_.back().steps_left.push_back(p.mechanism.steps());
-    plans_.back().slack_left += p.loss_slack * kSlackRounding;
-  }
+Status LedgerBudget::Take(const LedgerLimit& limit) {
+  limits_.push_back(limit);
+  return OkStatus();
+}
+
+Status LedgerBudget::Take(const LedgerPlan& plan) {
+  WISP_RETURN_IF_ERROR(TakeRecord(plan.record, /*is_charge=*/false));
+  if (!has_entries()) Use(plan);  // a plan made after a look pays for nothing
+  return OkStatus();
+}
+
+Status LedgerBudget::Take(const LedgerEntry& entry) {
+  WISP_RETURN_IF_ERROR(TakeRecord(entry.record, /*is_charge=*/true));
+  Count(entry);
+  return OkStatus();
+}
+
+void LedgerBudget::Use(const LedgerPlan& plan) {
+  plan_.reset();
   planned_ = {};
-  for (const ActivePlan& each : plans_) {
-    for (const PlannedMechanism& p : each.plan.mechanisms) planned_.Add(p.mechanism, NoiseKind::kSecure, p.loss_slack);
-  }
   figures_ = std::make_shared<PlanFigures>();
+  if (plan.mechanisms.empty()) return;
+  plan_.emplace(ActivePlan{.plan = plan});
+  for (const PlannedMechanism& p : plan.mechanisms) {
+    plan_->steps_left.push_back(p.mechanism.steps());
+    plan_->slack_left += p.loss_slack * kSlackRounding;
+    planned_.Add(p.mechanism, NoiseKind::kSecure, p.loss_slack);
+  }
 }
 
-bool LedgerBudget::MayPlanRun(RecordPart part) const {
-  return MayPlan() && std::all_of(plans_.begin(), plans_.end(), [&](const ActivePlan& p) {
-           return p.plan.part != part || p.plan.purpose == kRunPlan;
-         });
+Status LedgerBudget::TakeRecord(const std::optional<RecordSpec>& record, bool is_charge) {
+  if (!record) return OkStatus();
+  if (record_is_charged_ && *record_ != *record) return InvalidData("its charges are for different kinds of records");
+  record_ = record;
+  record_is_charged_ = record_is_charged_ || is_charge;
+  return OkStatus();
 }
 
-std::optional<LedgerBudget::Place> LedgerBudget::FindInPlans(const LedgerEntry& charge) const {
+Result<RecordSpec> LedgerBudget::FindStatedRecord(const std::string& path, const std::optional<RecordSpec>& asked,
+                                                  Says who) const {
+  if (!asked && !record_)
+    return PrivacyRefused("ledger '", path,
+                          "' does not say what one record is: nothing can be charged before a plan or a run has said "
+                          "so");
+  if (!asked) return *record_;
+  const bool may_differ = !record_ || (who == Says::kPlan && !record_is_charged_);
+  if (may_differ || *record_ == *asked) return *asked;
+  return PrivacyRefused("ledger '", path, "' protects ", record_->InWords(), "; asked for was ", asked->InWords(),
+                        ": costs of different records do not add up");
+}
+
+bool LedgerBudget::MayPlanRun() const { return MayPlan() && (!plan_ || plan_->plan.purpose == kRunPlan); }
+
+Status LedgerBudget::CheckNoise(std::span<const ChargeRequest> charges) const {
+  for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(all_.CheckNoise(charge.noise));
+  return OkStatus();
+}
+
+std::optional<size_t> LedgerBudget::FindInPlan(const Mechanism& mechanism, double loss_slack) const {
+  if (!plan_ || loss_slack > plan_->slack_left) return std::nullopt;
   for (const bool exactly : {true, false}) {
-    for (size_t p = 0; p < plans_.size(); ++p) {
-      const ActivePlan& active = plans_[p];
-      if (active.plan.part != charge.part || charge.loss_slack > active.slack_left) continue;
-      for (size_t m = 0; m < active.steps_left.size(); ++m) {
-        const Mechanism& planned = active.plan.mechanisms[m].mechanism;
-        const bool matches =
-            exactly ? planned.DiffersInStepsOnly(charge.mechanism) : IsNoMoreThan(charge.mechanism, planned);
-        if (matches && charge.mechanism.steps() <= active.steps_left[m]) return Place{p, m};
-      }
+    for (size_t m = 0; m < plan_->steps_left.size(); ++m) {
+      const Mechanism& planned = plan_->plan.mechanisms[m].mechanism;
+      const bool matches = exactly ? planned.DiffersInStepsOnly(mechanism) : IsNoMoreThan(mechanism, planned);
+      if (matches && mechanism.steps() <= plan_->steps_left[m]) return m;
     }
   }
   return std::nullopt;
 }
 
 uint64_t LedgerBudget::PlanFor(const ChargeRequest& charge) const {
-  const std::optional<Place> place =
-      FindInPlans({.mechanism = charge.mechanism, .loss_slack = charge.loss_slack, .part = charge.part});
-  return place ? plans_[place->plan].plan.seq : 0;
+  return FindInPlan(charge.mechanism, charge.loss_slack) ? plan_->plan.seq : 0;
 }
 
-void LedgerBudget::Take(const LedgerEntry& e) { Count(e); }
-
 void LedgerBudget::TakeCharge(const ChargeRequest& c) {
-  Count({.seq = kNotWritten,
-         .mechanism = c.mechanism,
-         .noise = c.noise,
-         .loss_slack = c.loss_slack,
-         .plan = PlanFor(c),
-         .part = c.part});
+  Count(
+      {.seq = kNotWritten, .mechanism = c.mechanism, .noise = c.noise, .loss_slack = c.loss_slack, .plan = PlanFor(c)});
 }
 
 LedgerBudget LedgerBudget::AfterCharge(const ChargeRequest& charge) const {
@@ -107,7 +131,7 @@ LedgerBudget LedgerBudget::AfterCharge(const ChargeRequest& charge) const {
 }
 
 bool LedgerBudget::Covers(std::span<const ChargeRequest> charges) const {
-  if (plans_.empty()) return false;
+  if (!plan_) return false;
   LedgerBudget after = *this;
   for (const ChargeRequest& c : charges) {
     if (after.PlanFor(c) == 0) return false;
@@ -116,27 +140,27 @@ bool LedgerBudget::Covers(std::span<const ChargeRequest> charges) const {
   return true;
 }
 
-LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges, bool may_plan) const {
+LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges) const {
   LedgerBudget after = *this;
-  if (may_plan && !Covers(charges)) {
-    LedgerPlan plan{.seq = kNotWritten, .part = charges.front().part};
+  if (!charges.empty() && MayPlanRun() && !Covers(charges)) {
+    LedgerPlan plan{.seq = kNotWritten};
     for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
-    after.Take(plan);
+    after.Use(plan);
   }
   for (const ChargeRequest& c : charges) after.TakeCharge(c);
   return after;
 }
 
 void LedgerBudget::Count(LedgerEntry e) {
-  if (!has_entries() && plans_.empty()) {
+  if (!has_entries() && !plan_) {
     e.plan = e.seq;
-    Take(LedgerPlan{.seq = e.seq, .mechanisms = {{e.mechanism, e.loss_slack}}, .part = e.part});
+    Use({.seq = e.seq, .mechanisms = {{e.mechanism, e.loss_slack}}});
   }
   if (!has_entries()) first_entry_ = e.seq;
-  const std::optional<Place> place = FindInPlans(e);
-  if (place && plans_[place->plan].plan.seq == e.plan) {
-    plans_[place->plan].steps_left[place->mechanism] -= e.mechanism.steps();
-    plans_[place->plan].slack_left -= e.loss_slack;
+  const std::optional<size_t> place = FindInPlan(e.mechanism, e.loss_slack);
+  if (place && plan_->plan.seq == e.plan) {
+    plan_->steps_left[*place] -= e.mechanism.steps();
+    plan_->slack_left -= e.loss_slack;
   } else {
     left_plan_ = true;
   }
@@ -167,7 +191,7 @@ std::optional<EpsilonDelta> LedgerBudget::guaranteed_limit() const {
   return fixed;
 }
 
-// The figure of all plans. It is requested at one delta again and again, and never changes.
+// The figure of the plan. It is requested at one delta again and again, and never changes.
 Result<StatedEpsilon> LedgerBudget::PlanState(const Delta& delta) const {
   if (!figures_) return planned_.State(delta);
   for (const auto& known : figures_->at_deltas) {
@@ -179,7 +203,7 @@ Result<StatedEpsilon> LedgerBudget::PlanState(const Delta& delta) const {
 }
 
 Result<bool> LedgerBudget::PlanKeeps(const EpsilonDelta& limit) const {
-  if (plans_.empty()) return false;
+  if (!plan_) return false;
   for (const auto& known : figures_->at_limits) {
     if (IsSame(known.limit, limit)) return known.keeps;
   }
@@ -230,8 +254,18 @@ Result<std::optional<EpsilonDelta>> LedgerBudget::FindBreach(const std::optional
   return std::optional<EpsilonDelta>();
 }
 
-Status LedgerBudget::Refusal(const std::string& who, const std::string& whose, const LedgerBudget& after,
-                             const EpsilonDelta& passed) const {
+Result<bool> LedgerBudget::IsBeyond(const std::optional<EpsilonDelta>& instead) const {
+  WISP_ASSIGN_OR_RETURN(const auto breach, FindBreach(instead));
+  return breach.has_value();
+}
+
+Status LedgerBudget::CheckLimits(const std::string& who, const LedgerBudget& after,
+                                 const std::optional<EpsilonDelta>& instead) const {
+  WISP_ASSIGN_OR_RETURN(const auto breach, after.FindBreach(instead));
+  return breach ? Refusal(who, after, *breach) : OkStatus();
+}
+
+Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, const EpsilonDelta& passed) const {
   const std::string delta = " at delta " + DoubleText(passed.delta()), limit = DoubleText(passed.epsilon());
   WISP_ASSIGN_OR_RETURN(const Delta at, Delta::Create(passed.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Figures(at));
@@ -243,9 +277,9 @@ Status LedgerBudget::Refusal(const std::string& who, const std::string& whose, c
   }
   WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
   std::string text = who +
-                     (total > passed.epsilon() ? " would bring " + whose + " to epsilon " + EpsilonText(total, 6) +
+                     (total > passed.epsilon() ? " would bring the data set to epsilon " + EpsilonText(total, 6) +
                                                      delta + ", the limit is " + limit
-                                               : " would pass the limit of " + whose + ", epsilon " + limit + delta) +
+                                               : " would pass the limit of the data set, epsilon " + limit + delta) +
                      ", spent " + EpsilonText(before.stated.epsilon, 6);
   if (figures.basis == LedgerFigures::Basis::kAdaptive) {
     text +=
@@ -307,12 +341,10 @@ Result<LedgerFigures> LedgerBudget::Stated(const Delta& delta) const {
 Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
   WISP_ASSIGN_OR_RETURN(LedgerFigures figures, Stated(delta));
   if (figures.basis != LedgerFigures::Basis::kPlan) return figures;
-  for (const ActivePlan& active : plans_) {
-    for (size_t i = 0; i < active.steps_left.size(); ++i) {
-      if (active.steps_left[i] == 0) continue;
-      WISP_ASSIGN_OR_RETURN(const Mechanism left, active.plan.mechanisms[i].mechanism.WithSteps(active.steps_left[i]));
-      figures.planned_left.push_back(left);
-    }
+  for (size_t i = 0; plan_ && i < plan_->steps_left.size(); ++i) {
+    if (plan_->steps_left[i] == 0) continue;
+    WISP_ASSIGN_OR_RETURN(const Mechanism left, plan_->plan.mechanisms[i].mechanism.WithSteps(plan_->steps_left[i]));
+    figures.planned_left.push_back(left);
   }
   if (!figures.planned_left.empty()) {
     WISP_ASSIGN_OR_RETURN(figures.used, all_.State(delta));

@@ -16,13 +16,13 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/ledger/ledger_anchored.h"
+#include "runtime/privacy/ledger/ledger_budget.h"
 #include "runtime/privacy/ledger/ledger_database.h"
-#include "runtime/privacy/ledger/ledger_parts.h"
 #include "runtime/privacy/ledger/ledger_rows.h"
 
 namespace wisp::privacy {
 
-using LedgerRow = std::variant<LedgerLimit, LedgerSplit, LedgerPlan, LedgerEntry, LedgerResult>;
+using LedgerRow = std::variant<LedgerLimit, LedgerPlan, LedgerEntry, LedgerResult>;
 
 struct Ledger::Impl {
   Impl(Database d, const LedgerOptions& options)
@@ -58,7 +58,7 @@ struct Ledger::Impl {
   }
 
   // The definition of a record that a charge or a plan states; nullopt if it costs the same for all records.
-  Result<std::optional<RecordSpec>> FindStatedRecord(LedgerParts::Says who) const {
+  Result<std::optional<RecordSpec>> FindStatedRecord(LedgerBudget::Says who) const {
     if (opened_as && opened_as->is_any()) return std::optional<RecordSpec>();
     WISP_ASSIGN_OR_RETURN(RecordSpec record, budget.FindStatedRecord(database.path(), opened_as, who));
     return std::optional(std::move(record));
@@ -122,9 +122,8 @@ struct Ledger::Impl {
     return CheckAccountable({&charge.mechanism, 1});
   }
 
-  // Checks all charges of one part, except for their cost.
+  // Checks all charges, except for their cost.
   Status CheckEach(std::span<const ChargeRequest> charges) const {
-    WISP_RETURN_IF_ERROR(budget.CheckParts(charges));
     for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
     return budget.CheckNoise(charges);
   }
@@ -138,42 +137,36 @@ struct Ledger::Impl {
     // If the commit fails after all, the rows may or may not be there; then Refresh finds them.
     WISP_RETURN_IF_ERROR(transaction.Commit());
     num_written += rows.size();
-    for (const LedgerRow& row : rows) WISP_RETURN_IF_ERROR(TakeRow(budget, row));
+    for (const LedgerRow& row : rows) {
+      WISP_RETURN_IF_ERROR(std::visit([&](const auto& r) { return budget.Take(r); }, row));
+    }
     position = after;
     return anchored.Keep(database, random_id, position);
   }
   Status Write(Transaction& transaction, LedgerRow row) { return Write(transaction, std::span(&row, 1)); }
 
-  static Status TakeRow(LedgerParts& parts, const LedgerRow& row) {
-    return std::visit([&](const auto& r) { return parts.Take(r); }, row);
-  }
-
-  // Ledger::SetUp, and its rows: the one that divides the records, if they are not divided yet, and that of a plan
-  // which may be made now and keeps the limit, and which is added to `after`.
+  // Ledger::SetUp, and the row of a plan that may be made now and keeps the limits of `before`.
   Status SetUp(const LedgerSetup& setup);
-  Status AddSplit(double evaluation_share, std::vector<LedgerRow>& rows) const;
-  Result<LedgerRow> PlanRow(const PlanRequest& request, LedgerParts& after) const;
+  Result<LedgerRow> PlanRow(const PlanRequest& request, const LedgerBudget& before) const;
 
   Result<ChargeId> Charge(const ChargeRequest& charge) {
     WISP_RETURN_IF_ERROR(CheckAlone(charge));
     WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
     WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
     WISP_RETURN_IF_ERROR(Refresh());
-    WISP_RETURN_IF_ERROR(budget.CheckParts({&charge, 1}));
     WISP_RETURN_IF_ERROR(budget.CheckNoise({&charge, 1}));
     if (budget.limit()) {
       WISP_RETURN_IF_ERROR(
           budget.CheckLimits("charging " + charge.mechanism.Describe() + " to run '" + OneLine(charge.run) + "'",
-                             budget.AfterCharge(charge), charge.part));
+                             budget.AfterCharge(charge)));
     }
     LedgerEntry entry{.run = charge.run,
                       .purpose = charge.purpose,
                       .mechanism = charge.mechanism,
                       .noise = charge.noise,
                       .loss_slack = charge.loss_slack,
-                      .plan = budget.PlanFor(charge),
-                      .part = charge.part};
-    WISP_ASSIGN_OR_RETURN(entry.record, FindStatedRecord(LedgerParts::Says::kCharge));
+                      .plan = budget.PlanFor(charge)};
+    WISP_ASSIGN_OR_RETURN(entry.record, FindStatedRecord(LedgerBudget::Says::kCharge));
     WISP_RETURN_IF_ERROR(Write(transaction, entry));
     return position.last_id;
   }
@@ -200,7 +193,7 @@ struct Ledger::Impl {
   Status mismatch;                      // why the file that was created meanwhile is the wrong one
   // The state after the rows up to `position`, which never change.
   LedgerPosition position;
-  LedgerParts budget;
+  LedgerBudget budget;
 };
 
 }  // namespace wisp::privacy

@@ -41,23 +41,4 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text) {
   return NotAName("the kind of noise", text, "secure, reproducible");
 }
 
-std::string_view ToText(RecordPart part) {
-  switch (part) {
-    case RecordPart::kAll:
-      return "all";
-    case RecordPart::kTraining:
-      return "training";
-    case RecordPart::kEvaluation:
-      return "evaluation";
-  }
-  return "unknown";
-}
-
-Result<RecordPart> RecordPartFromText(std::string_view text) {
-  for (RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kEvaluation}) {
-    if (text == ToText(part)) return part;
-  }
-  return NotAName("the part of the records", text, "all, training, evaluation");
-}
-
 }  // namespace wisp::privacy

@@ -27,11 +27,8 @@ Result<double> Ledger::Spent(const Delta& delta) const {
 Result<double> Ledger::SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  LedgerParts after = impl_->budget;
-  for (const ChargeRequest& charge : charges) {
-    WISP_RETURN_IF_ERROR(after.CheckParts({&charge, 1}));
-    after = after.AfterCharge(charge);
-  }
+  LedgerBudget after = impl_->budget;
+  for (const ChargeRequest& charge : charges) after = after.AfterCharge(charge);
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Stated(delta));
   return figures.stated.epsilon;
 }
@@ -109,18 +106,18 @@ Result<std::vector<LedgerState>> Ledger::StatesWith(uint64_t num_charges, const 
     WISP_ASSIGN_OR_RETURN(const ChainValue chain, ReadChainAt(impl_->database, first));
     state.receipt.assign(chain.begin(), chain.end());
   }
-  LedgerParts parts;
+  LedgerBudget budget;
   const auto add = [&]() -> Status {
-    state.limit = parts.limit();
-    state.record = parts.record();
-    WISP_ASSIGN_OR_RETURN(state.figures, parts.Figures(delta));
+    state.limit = budget.limit();
+    state.record = budget.record();
+    WISP_ASSIGN_OR_RETURN(state.figures, budget.Figures(delta));
     states.insert(states.begin(), state);
     return OkStatus();
   };
   if (first == 0) WISP_RETURN_IF_ERROR(add());
   WISP_RETURN_IF_ERROR(InOrder(rows, [&](const auto& row) -> Status {
     if (row.seq >= next) return OkStatus();
-    WISP_RETURN_IF_ERROR(parts.Take(row));
+    WISP_RETURN_IF_ERROR(budget.Take(row));
     constexpr bool changes_nothing = std::is_same_v<std::decay_t<decltype(row)>, LedgerResult>;
     return row.seq < first || changes_nothing ? OkStatus() : add();
   }));

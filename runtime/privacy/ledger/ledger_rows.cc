@@ -42,10 +42,6 @@ ChainLink MakeLink(const LedgerLimit& l) {
   return std::move(ChainLink("limit").Number(l.seq).Text(l.time_utc).Real(l.limit.epsilon()).Real(l.limit.delta()));
 }
 
-ChainLink MakeLink(const LedgerSplit& s) {
-  return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.evaluation_share).Text(s.salt));
-}
-
 // "" if the row does not define a record: then it costs as much as samples from weights.
 std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
@@ -55,7 +51,6 @@ ChainLink MakeLink(const LedgerPlan& p) {
       .Text(p.time_utc)
       .Text(p.run)
       .Text(p.purpose)
-      .Text(ToText(p.part))
       .Text(p.settings)
       .Text(RecordText(p.record))
       .Number(p.mechanisms.size());
@@ -74,7 +69,6 @@ ChainLink MakeLink(const LedgerEntry& e) {
                        .Text(e.mechanism.ToText())
                        .Real(e.loss_slack)
                        .Number(e.plan)
-                       .Text(ToText(e.part))
                        .Text(RecordText(e.record)));
 }
 
@@ -141,29 +135,10 @@ Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std
   return std::optional(std::move(record));
 }
 
-Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
-  WISP_ASSIGN_OR_RETURN(
-      Statement row,
-      PrepareAfter(database, "SELECT seq, time, evaluation_share, salt, chain FROM splits WHERE seq > ? ORDER BY seq",
-                   after));
-  for (;;) {
-    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
-    if (!found) return OkStatus();
-    rows.splits.push_back({.seq = static_cast<uint64_t>(row.Number(0)),
-                           .time_utc = row.Text(1),
-                           .evaluation_share = row.Real(2),
-                           .salt = row.Blob(3)});
-    const LedgerSplit& split = rows.splits.back();
-    if (!(split.evaluation_share > 0 && split.evaluation_share < 1) || split.salt.size() != kSplitSaltBytes)
-      return Damaged(database, "its records are divided in a way that none are");
-    places.push_back({split.seq, MakeLink(split), row.Blob(4)});
-  }
-}
-
 Status ReadPlans(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(Statement row,
                         PrepareAfter(database,
-                                     "SELECT seq, time, run, purpose, chain, part, settings, record FROM plans "
+                                     "SELECT seq, time, run, purpose, chain, settings, record FROM plans "
                                      "WHERE seq > ? ORDER BY seq",
                                      after));
   for (;;) {
@@ -173,10 +148,8 @@ Status ReadPlans(Database& database, uint64_t after, LedgerRows& rows, std::vect
                     .time_utc = row.Text(1),
                     .run = row.Text(2),
                     .purpose = row.Text(3),
-                    .settings = row.Text(6)};
-    WISP_ASSIGN_OR_RETURN(plan.part,
-                          Checked(database, "plan " + std::to_string(plan.seq), RecordPartFromText(row.Text(5))));
-    WISP_ASSIGN_OR_RETURN(plan.record, ReadRecord(database, "plan " + std::to_string(plan.seq), row.Text(7)));
+                    .settings = row.Text(5)};
+    WISP_ASSIGN_OR_RETURN(plan.record, ReadRecord(database, "plan " + std::to_string(plan.seq), row.Text(6)));
     WISP_RETURN_IF_ERROR(ReadPlanMechanisms(database, plan));
     places.push_back({plan.seq, MakeLink(plan), row.Blob(4)});
     rows.plans.push_back(std::move(plan));
@@ -202,7 +175,7 @@ Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::ve
   WISP_ASSIGN_OR_RETURN(
       Statement row,
       PrepareAfter(database,
-                   "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, part, record "
+                   "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, record "
                    "FROM entries WHERE id > ? ORDER BY id",
                    static_cast<uint64_t>(after)));
   for (;;) {
@@ -211,8 +184,7 @@ Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::ve
     const std::string name = "entry " + std::to_string(row.Number(0));
     WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Checked(database, name, Mechanism::FromText(row.Text(5))));
     WISP_ASSIGN_OR_RETURN(const NoiseKind noise, Checked(database, name, NoiseKindFromText(row.Text(4))));
-    WISP_ASSIGN_OR_RETURN(const RecordPart part, Checked(database, name, RecordPartFromText(row.Text(11))));
-    WISP_ASSIGN_OR_RETURN(std::optional<RecordSpec> record, ReadRecord(database, name, row.Text(12)));
+    WISP_ASSIGN_OR_RETURN(std::optional<RecordSpec> record, ReadRecord(database, name, row.Text(11)));
     rows.entries.push_back(
         {.id = row.Number(0),
          .seq = static_cast<uint64_t>(row.Number(8)),
@@ -223,7 +195,6 @@ Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::ve
          .noise = noise,
          .loss_slack = row.Real(6),
          .plan = static_cast<uint64_t>(row.Number(9)),
-         .part = part,
          .record = std::move(record),
          .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged});
     const LedgerEntry& entry = rows.entries.back();
@@ -336,7 +307,6 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
   WISP_RETURN_IF_ERROR(ReadLimits(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(ReadPlans(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(ReadEntries(database, after.last_id, rows, places));
-  WISP_RETURN_IF_ERROR(ReadSplits(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(ReadResults(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(Follow(database, places, rows.end));
   if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;
@@ -352,8 +322,7 @@ Result<ChainValue> ReadChainAt(Database& database, uint64_t seq) {
       Statement row,
       database.Prepare(
           "SELECT chain FROM limits WHERE seq = ?1 UNION ALL SELECT chain FROM plans WHERE seq = ?1 "
-          "UNION ALL SELECT chain FROM entries WHERE seq = ?1 UNION ALL SELECT chain FROM splits WHERE seq = ?1 "
-          "UNION ALL SELECT chain FROM results WHERE seq = ?1"));
+          "UNION ALL SELECT chain FROM entries WHERE seq = ?1 UNION ALL SELECT chain FROM results WHERE seq = ?1"));
   WISP_ASSIGN_OR_RETURN(const bool found, row.Bind(0, static_cast<int64_t>(seq)).Step());
   const std::optional<ChainValue> chain = found ? AsChain(row.Blob(0)) : std::nullopt;
   if (!chain) return Damaged(database, "row " + std::to_string(seq) + " is missing");
@@ -397,22 +366,6 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   return next;
 }
 
-Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerSplit& split) {
-  LedgerPosition next = Advance(at, split);
-  next.chain = MakeLink(split).After(at.chain);
-  WISP_ASSIGN_OR_RETURN(
-      Statement insert,
-      database.Prepare("INSERT INTO splits (seq, time, evaluation_share, salt, chain) VALUES (?, ?, ?, ?, ?)"));
-  WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(split.seq))
-                           .Bind(1, split.time_utc)
-                           .Bind(2, split.evaluation_share)
-                           .BindBlob(3, split.salt)
-                           .BindBlob(4, AsText(next.chain))
-                           .Run());
-  WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
-  return next;
-}
-
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerResult& result) {
   LedgerPosition next = Advance(at, result);
   next.chain = MakeLink(result).After(at.chain);
@@ -431,23 +384,22 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan) {
   LedgerPosition next = Advance(at, plan);
   next.chain = MakeLink(plan).After(at.chain);
-  WISP_ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO plans (seq, time, run, purpose, chain, part, "
-                                                           "settings, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+  WISP_ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO plans (seq, time, run, purpose, chain, "
+                                                           "settings, record) VALUES (?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(plan.seq))
                            .Bind(1, plan.time_utc)
                            .Bind(2, plan.run)
                            .Bind(3, plan.purpose)
                            .BindBlob(4, AsText(next.chain))
-                           .Bind(5, ToText(plan.part))
-                           .Bind(6, plan.settings)
-                           .Bind(7, RecordText(plan.record))
+                           .Bind(5, plan.settings)
+                           .Bind(6, RecordText(plan.record))
                            .Run());
   for (size_t i = 0; i < plan.mechanisms.size(); ++i) {
     WISP_ASSIGN_OR_RETURN(
-        Statement part,
+        Statement mechanism,
         database.Prepare(
             "INSERT INTO plan_mechanisms (plan_seq, position, mechanism, loss_slack) VALUES (?, ?, ?, ?)"));
-    WISP_RETURN_IF_ERROR(part.Bind(0, static_cast<int64_t>(plan.seq))
+    WISP_RETURN_IF_ERROR(mechanism.Bind(0, static_cast<int64_t>(plan.seq))
                              .Bind(1, static_cast<int64_t>(i))
                              .Bind(2, plan.mechanisms[i].mechanism.ToText())
                              .Bind(3, plan.mechanisms[i].loss_slack)
@@ -464,8 +416,8 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
       database.Prepare(
-          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state, part, "
-          "record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state, "
+          "record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, entry.id)
                            .Bind(1, static_cast<int64_t>(entry.seq))
                            .Bind(2, entry.time_utc)
@@ -477,8 +429,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
                            .Bind(8, static_cast<int64_t>(entry.plan))
                            .BindBlob(9, AsText(next.chain))
                            .Bind(10, entry.state == LedgerEntry::State::kReleased ? "released" : "charged")
-                           .Bind(11, ToText(entry.part))
-                           .Bind(12, RecordText(entry.record))
+                           .Bind(11, RecordText(entry.record))
                            .Run());
   WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
   return next;

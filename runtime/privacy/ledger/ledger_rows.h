@@ -1,6 +1,6 @@
 // The rows of a ledger: its tables, reading and adding rows, and the check that none is missing or changed.
 //
-// Limits, splits, plans, entries and results share one count, `seq`: 1, 2, 3, ... in the order in which they were
+// Limits, plans, entries and results share one count, `seq`: 1, 2, 3, ... in the order in which they were
 // written. Each row carries the chain value (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head`
 // repeats the last pair. Rows are read with these checks only, and added at the head only.
 //
@@ -47,7 +47,6 @@ struct LedgerPosition {
 // Each list is in the order of seq.
 struct LedgerRows {
   std::vector<LedgerLimit> limits;
-  std::vector<LedgerSplit> splits;  // at most one
   std::vector<LedgerPlan> plans;
   std::vector<LedgerEntry> entries;
   std::vector<LedgerResult> results;
@@ -57,16 +56,14 @@ struct LedgerRows {
 // Calls `take` with each row of `rows`, in the order of seq; an error Status ends it.
 template <typename Rows, typename Take>
 Status InOrder(Rows& rows, const Take& take) {
-  size_t l = 0, s = 0, p = 0, e = 0, r = 0;
+  size_t l = 0, p = 0, e = 0, r = 0;
   const auto seq = [](const auto& list, size_t i) { return i < list.size() ? list[i].seq : UINT64_MAX; };
   for (;;) {
-    const uint64_t next = std::min(
-        {seq(rows.limits, l), seq(rows.splits, s), seq(rows.plans, p), seq(rows.entries, e), seq(rows.results, r)});
+    const uint64_t next =
+        std::min({seq(rows.limits, l), seq(rows.plans, p), seq(rows.entries, e), seq(rows.results, r)});
     if (next == UINT64_MAX) return OkStatus();
     if (next == seq(rows.limits, l)) {
       WISP_RETURN_IF_ERROR(take(rows.limits[l++]));
-    } else if (next == seq(rows.splits, s)) {
-      WISP_RETURN_IF_ERROR(take(rows.splits[s++]));
     } else if (next == seq(rows.plans, p)) {
       WISP_RETURN_IF_ERROR(take(rows.plans[p++]));
     } else if (next == seq(rows.entries, e)) {
@@ -96,7 +93,6 @@ Result<uint64_t> ReadFirstCharge(Database& database, const Receipt& receipt);
 // Add a row at the head, inside a transaction. They set seq, an entry's id, and the time if it is empty. They return
 // the position after the row.
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit);
-Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerSplit& split);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerResult& result);

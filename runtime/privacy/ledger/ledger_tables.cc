@@ -18,26 +18,23 @@ CREATE TABLE head (
   id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, chain BLOB NOT NULL);
 CREATE TABLE limits (
   seq INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, chain BLOB NOT NULL);
-CREATE TABLE splits (
-  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, evaluation_share REAL NOT NULL, salt BLOB NOT NULL, chain BLOB NOT NULL);
 CREATE TABLE plans (
-  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
-  part TEXT NOT NULL CHECK (part IN ('all', 'training', 'evaluation')), settings TEXT NOT NULL, record TEXT NOT NULL,
-  chain BLOB NOT NULL);
+  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL, settings TEXT NOT NULL,
+  record TEXT NOT NULL, chain BLOB NOT NULL);
 CREATE TABLE plan_mechanisms (
   plan_seq INTEGER NOT NULL, position INTEGER NOT NULL, mechanism TEXT NOT NULL,
   loss_slack REAL NOT NULL CHECK (loss_slack >= 0), PRIMARY KEY (plan_seq, position)) WITHOUT ROWID;
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
   noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
-  loss_slack REAL NOT NULL CHECK (loss_slack >= 0), plan INTEGER NOT NULL DEFAULT 0,
-  part TEXT NOT NULL CHECK (part IN ('all', 'training', 'evaluation')), record TEXT NOT NULL, chain BLOB NOT NULL,
+  loss_slack REAL NOT NULL CHECK (loss_slack >= 0), plan INTEGER NOT NULL DEFAULT 0, record TEXT NOT NULL,
+  chain BLOB NOT NULL,
   state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
 CREATE TABLE results (
   seq INTEGER PRIMARY KEY, time TEXT NOT NULL, entry INTEGER NOT NULL, text TEXT NOT NULL, chain BLOB NOT NULL);
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries
   BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
-CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, part,
+CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, seq, time, run, purpose, noise, mechanism, loss_slack, plan,
   record, chain ON entries BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
 CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
   BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;
@@ -45,12 +42,6 @@ CREATE TRIGGER limits_stay BEFORE DELETE ON limits
   BEGIN SELECT RAISE(ABORT, 'a limit that was set stays on record'); END;
 CREATE TRIGGER limits_are_final BEFORE UPDATE ON limits
   BEGIN SELECT RAISE(ABORT, 'a limit that was set stays on record'); END;
-CREATE TRIGGER splits_stay BEFORE DELETE ON splits
-  BEGIN SELECT RAISE(ABORT, 'records are divided once'); END;
-CREATE TRIGGER splits_are_final BEFORE UPDATE ON splits
-  BEGIN SELECT RAISE(ABORT, 'records are divided once'); END;
-CREATE TRIGGER splits_are_one BEFORE INSERT ON splits WHEN (SELECT count(*) FROM splits) > 0
-  BEGIN SELECT RAISE(ABORT, 'records are divided once'); END;
 CREATE TRIGGER results_stay BEFORE DELETE ON results
   BEGIN SELECT RAISE(ABORT, 'what was released stays on record'); END;
 CREATE TRIGGER results_are_final BEFORE UPDATE ON results

@@ -17,7 +17,7 @@
 #include "runtime/train/method_table.h"
 #include "runtime/train/run/job_popularity.h"
 #include "runtime/train/run/job_releases.h"
-#include "runtime/train/run/parts.h"
+#include "runtime/train/run/known_sessions.h"
 #include "runtime/train/run/saved_run.h"
 #include "runtime/train/run/shrink_changes.h"
 
@@ -65,10 +65,9 @@ class JobRun {
     WISP_RETURN_IF_ERROR(Validate(spec_.architecture));
     WISP_RETURN_IF_ERROR(CheckStartWeights());
     if (job_.sequences != nullptr) {
-      WISP_RETURN_IF_ERROR(TakePart());
-      set_ = MakeRecords(sequences_ ? *sequences_ : *job_.sequences, spec_.architecture.max_length, spec_.hold_out);
-    } else if (options_.privacy.part != privacy::RecordPart::kAll) {
-      return InvalidArgument("records without a key cannot be divided: train on all of them, or on sequences");
+      if (is_private() && options_.privacy.ledger != nullptr)
+        WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(*options_.privacy.ledger, *job_.sequences));
+      set_ = MakeRecords(*job_.sequences, spec_.architecture.max_length, spec_.hold_out);
     } else {
       set_.records.assign(job_.records.begin(), job_.records.end());
     }
@@ -144,20 +143,6 @@ class JobRun {
     if (!job_.cancelled || !job_.cancelled()) return OkStatus();
     return Cancelled("training was cancelled before its first step; nothing was charged, and ",
                      DescribeSavedState(saved_, {}));
-  }
-
-  // Keeps only the records of the part that the charges are for.
-  Status TakePart() {
-    const PrivateTraining& p = options_.privacy;
-    if (!is_private() || p.ledger == nullptr) return OkStatus();
-    WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(*p.ledger, *job_.sequences));
-    if (p.part == privacy::RecordPart::kAll) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const auto split, p.ledger->TheSplit());
-    if (!split)
-      return InvalidArgument("the run is to read the part '", std::string(ToText(p.part)),
-                             "' of the records, and ledger '", p.ledger->path(), "' does not divide them");
-    sequences_ = SelectSequences(p.part, *split, *job_.sequences);
-    return OkStatus();
   }
 
   // Reserves disk space before anything is charged.
@@ -465,7 +450,6 @@ class JobRun {
   const TrainingJob& job_;
   const RunSpec& spec_ = job_.spec;
   TrainingOptions options_ = MakeOptions(spec_);
-  std::optional<data::Sequences> sequences_;  // set if they are not all of the job's
   RecordSet set_;
   JobPopularity popularity_{job_, options_};
   std::vector<Mechanism> overheads_;

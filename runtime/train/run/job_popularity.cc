@@ -38,7 +38,6 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
                         {.noise_multiplier = job.spec.goal.histogram_noise,
                          .ledger = p.ledger,
                          .run = p.run,
-                         .part = p.part,
                          .num_records_public = NeedsFrequencies(job.spec) ? job.spec.training.num_records_public : 0},
                         *noise));
   if (a.head.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);

@@ -40,7 +40,6 @@ class Releaser {
       const BiasWeightOptions o{.noise_multiplier = plan.noise_multiplier,
                                 .ledger = p_.ledger,
                                 .run = trainer_.run(),
-                                .part = p_.part,
                                 .base = is_start() ? options_.base_model_hash : job_.weighed.hash};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, BiasWeightCharge(o, kind(), plan.releases));
       WISP_ASSIGN_OR_RETURN(const std::optional<WeighedBias> known, FindNewest(o.base));
@@ -53,8 +52,7 @@ class Releaser {
       }
     }
     if (const ReleasePlan& plan = job_.successions; plan.releases > 0) {
-      const SuccessionOptions o{
-          .noise_multiplier = plan.noise_multiplier, .ledger = p_.ledger, .run = trainer_.run(), .part = p_.part};
+      const SuccessionOptions o{.noise_multiplier = plan.noise_multiplier, .ledger = p_.ledger, .run = trainer_.run()};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, SuccessionCharge(o, a_.num_items, kind(), plan.releases));
       WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all, Next::kByStep));
       if (due) {

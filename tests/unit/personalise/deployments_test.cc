@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "runtime/core/served_list.h"
@@ -24,7 +25,7 @@
 namespace wisp::deployments_test {
 namespace {
 
-constexpr uint32_t kItems = 60, kCopies = 20, kPeriods = 6, kEvaluates = 200, kEvents = 4, kTrainers = 240;
+constexpr uint32_t kItems = 60, kCopies = 20, kPeriods = 6, kPeople = 240, kEvents = 4;
 constexpr double kScale = 0.2, kNoise = 4, kStrange = 0.4;
 
 struct World {
@@ -38,7 +39,7 @@ struct World {
 
 using Scores = std::vector<float>;
 
-// The choices of people, and the people.
+// The people of a device, all of whom train and evaluate, and their choices.
 class Deployment {
  public:
   Deployment(const World& world, uint64_t seed)
@@ -48,13 +49,12 @@ class Deployment {
     // The base knows people's tastes, except for what the app's other people taught it.
     for (const double t : tastes_) base_.push_back(static_cast<float>(t + kStrange * normal_(random_)));
     for (uint32_t i = kItems - kCopies; world_.copies && i < kItems; ++i) base_[i] = base_[i - kItems / 2];
-    evaluates_.resize(kEvaluates);
-    histories_of_trainers_.resize(kTrainers);
+    people_.resize(kPeople);
     learned_.assign(kItems, 0);
     NewPeriod();
   }
 
-  // A period passes: tastes drift, and other items are in fashion.
+  // A period passes: tastes drift, other items are in fashion, and people choose.
   void NewPeriod() {
     fashion_.assign(kItems, 0);
     for (uint32_t i = 0; i < kItems; ++i) {
@@ -64,15 +64,13 @@ class Deployment {
     chances_.assign(kItems, 0);
     for (uint32_t i = 0; i < kItems; ++i)
       chances_[i] = world_.copies && IsCopy(i) ? 0 : std::exp(tastes_[i] + fashion_[i]);
+    for (std::vector<int32_t>& history : people_) ChooseSome(history);
   }
 
-  // Training people choose in the period, and a candidate learns from these choices.
+  // A candidate learns from the choices of the period.
   void Train() {
-    for (std::vector<int32_t>& history : histories_of_trainers_) {
-      for (uint32_t e = 0; e < kEvents; ++e) {
-        history.push_back(Choose(history));
-        learned_[static_cast<size_t>(history.back())] += 1;
-      }
+    for (const std::vector<int32_t>& history : people_) {
+      for (const int32_t item : std::span(history).last(kEvents)) learned_[static_cast<size_t>(item)] += 1;
     }
   }
 
@@ -94,10 +92,10 @@ class Deployment {
   }
   const Scores& base() const { return base_; }
 
-  // Evaluates once, by the evaluation records' choices in this period.
+  // Evaluates once, by the choices of the period.
   Evaluation EvaluateCandidate(const Scores& candidate) {
     Evaluation j{.noise_multiplier = kNoise};
-    for (std::vector<int32_t>& history : evaluates_) {
+    for (const std::vector<int32_t>& history : people_) {
       const GainOnGrid g = OnGrid(ComputeGain(history, candidate), kScale);
       j.gains += static_cast<double>(g.gain) / kGainSteps;
       j.squares += static_cast<double>(g.square) / (kSquareWeight * kGainSteps);
@@ -113,7 +111,7 @@ class Deployment {
     double sum = 0;
     for (int person = 0; person < kFresh; ++person) {
       std::vector<int32_t> history;
-      for (uint32_t e = 0; e < kEvents; ++e) history.push_back(Choose(history));
+      for (int period = 0; period < 2; ++period) ChooseSome(history);
       sum += ComputeGain(history, candidate);
     }
     return sum / kFresh;
@@ -128,15 +126,19 @@ class Deployment {
     return chosen(random_);
   }
 
-  // Returns the gain over the events of the person now, and appends these to the history.
-  double ComputeGain(std::vector<int32_t>& history, const Scores& candidate) {
-    double sum = 0;
-    for (uint32_t e = 0; e < kEvents; ++e) {
-      const int32_t target = Choose(history);
-      sum += Ndcg(lists_.FindPosition(target, candidate, history)) - Ndcg(lists_.FindPosition(target, base_, history));
-      history.push_back(target);
-    }
+  void ChooseSome(std::vector<int32_t>& history) {
+    for (uint32_t e = 0; e < kEvents; ++e) history.push_back(Choose(history));
     if (history.size() > 3 * kEvents) history.erase(history.begin(), history.begin() + kEvents);
+  }
+
+  // Returns the gain over the newest choices of a person.
+  double ComputeGain(std::span<const int32_t> person, const Scores& candidate) {
+    double sum = 0;
+    for (size_t t = person.size() - kEvents; t < person.size(); ++t) {
+      const std::span<const int32_t> history = person.first(t);
+      sum += Ndcg(lists_.FindPosition(person[t], candidate, history)) -
+             Ndcg(lists_.FindPosition(person[t], base_, history));
+    }
     return sum / kEvents;
   }
 
@@ -147,7 +149,7 @@ class Deployment {
   ServedList lists_;
   std::vector<double> tastes_, fashion_, chances_, learned_;
   Scores base_;
-  std::vector<std::vector<int32_t>> evaluates_, histories_of_trainers_;
+  std::vector<std::vector<int32_t>> people_;  // each person's history
 };
 
 struct Rates {
@@ -236,11 +238,10 @@ class LogReplay {
   Deployment Live(uint64_t seed) {
     std::mt19937_64 random(seed);
     std::shuffle(users_.begin(), users_.end(), random);
-    constexpr size_t kPublic = 3000, kTrain = 1600, kEvaluate = 400, kFresh = 2500;
-    if (users_.size() < kPublic + kTrain + kEvaluate + kFresh) return {};
-    const std::span<const size_t> all(users_), train = all.subspan(kPublic, kTrain),
-                                               evaluation = all.subspan(kPublic + kTrain, kEvaluate),
-                                               fresh = all.subspan(kPublic + kTrain + kEvaluate, kFresh);
+    constexpr size_t kPublic = 3000, kPeople = 2000, kFresh = 2500;
+    if (users_.size() < kPublic + kPeople + kFresh) return {};
+    const std::span<const size_t> all(users_), people = all.subspan(kPublic, kPeople),
+                                               fresh = all.subspan(kPublic + kPeople, kFresh);
     std::vector<double> known(log_.num_items(), 0.1), learned(log_.num_items(), 0.1);
     for (const size_t u : all.first(kPublic)) Count(u, 0, known);
     const Ranked base = MakeRanked(known, known, 0, 0, random);
@@ -251,10 +252,10 @@ class LogReplay {
     std::vector<Evaluation> evaluated;
     Deployment trial;
     for (size_t part = 0; part + 1 < kParts; ++part) {
-      for (const size_t u : train) Count(u, part, learned);
+      for (const size_t u : people) Count(u, part, learned);
       const Ranked candidate = MakeRanked(known, learned, share, noise, random);
       Evaluation j{.noise_multiplier = kNoise};
-      for (const size_t u : evaluation) {
+      for (const size_t u : people) {
         const GainOnGrid g = OnGrid(ComputeGain(u, part + 1, base, candidate), kScale);
         j.gains += static_cast<double>(g.gain) / kGainSteps;
         j.squares += static_cast<double>(g.square) / (kSquareWeight * kGainSteps);

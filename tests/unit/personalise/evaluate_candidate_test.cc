@@ -1,5 +1,4 @@
-// The release of an evaluation: bounded by what one record may add, charged first, and computed from evaluation records
-// alone.
+// The release of an evaluation: bounded by what one record may add, charged first, and of later events alone.
 #include "runtime/personalise/evaluate_candidate.h"
 
 #include <gtest/gtest.h>
@@ -9,10 +8,8 @@
 
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
-#include "runtime/privacy/ledger/record_parts.h"
 #include "runtime/train/run/evaluate.h"
 #include "runtime/train/run/initialise.h"
-#include "runtime/train/run/parts.h"
 #include "runtime/train/run/records.h"
 #include "tests/unit/core/temporary_folder.h"
 
@@ -20,7 +17,6 @@ namespace wisp::evaluate_candidate_test {
 namespace {
 
 using privacy::Ledger;
-using privacy::RecordPart;
 
 constexpr uint32_t kItems = 30;
 
@@ -46,10 +42,8 @@ class EvaluationTest : public ::testing::Test {
     sequences_.user_keys.push_back(user);
   }
 
-  Ledger Divided(const char* name = "l") {
-    Ledger ledger = *Ledger::Open(folder_ / name, {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
-    EXPECT_TRUE(ledger.Split(0.5).ok());
-    return ledger;
+  Ledger OpenLedger() {
+    return *Ledger::Open(folder_ / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
   }
   static EvaluationOptions Options(Ledger& ledger) {
     return {.ledger = &ledger, .run = "run", .noise_multiplier = 3, .gain_scale = 2, .reproducible_seed = 4};
@@ -89,16 +83,11 @@ TEST_F(EvaluationTest, ARecordAddsNoMoreThanItsBound) {
 
 // The sum with one more record, less the sum without it, is that record's contribution.
 TEST_F(EvaluationTest, OneRecordMoreAddsItsOwnGainAlone) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   const auto without = Run(Options(ledger));
   ASSERT_TRUE(without.ok()) << without.status().message();
   std::mt19937 random(9);
-  for (int i = 0;; ++i) {
-    const std::string user = "new " + std::to_string(i);
-    if (GetPart(**ledger.TheSplit(), {.user = user}) != RecordPart::kEvaluation) continue;
-    Add(user, 9, random);
-    break;
-  }
+  Add("new", 9, random);
   const auto with = Run(Options(ledger));
   const GainOnGrid own = Gains(architecture_, base_.data(), candidate_.data(), sequences_, Options(ledger)).back();
   EXPECT_NE(own.gain, 0);
@@ -106,18 +95,10 @@ TEST_F(EvaluationTest, OneRecordMoreAddsItsOwnGainAlone) {
   EXPECT_EQ((with->squares - without->squares) * kGainSteps * kSquareWeight, static_cast<double>(own.square));
 }
 
-TEST_F(EvaluationTest, RecordsThatTrainDoNotCount) {
-  Ledger ledger = Divided();
-  const auto evaluated = Run(Options(ledger));
-  sequences_ = SelectSequences(RecordPart::kEvaluation, **ledger.TheSplit(), sequences_);
-  EXPECT_EQ(*Run(Options(ledger)), *evaluated);
-  ASSERT_LT(sequences_.num_users(), 60u);
-}
-
 // The gains are compared with scores of each history from its beginning, computed by hand. An item of the history is
 // not shown unless lists may hold such items, and then it counts.
 TEST_F(EvaluationTest, GainsAreThoseOfTheNewestEvents) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(CacheBlocks::kAll);
@@ -157,7 +138,7 @@ TEST_F(EvaluationTest, GainsAreThoseOfTheNewestEvents) {
 // The difference of the two models' figures in `wisp evaluate --unit` equals the sum of an evaluation by one event of
 // each record.
 TEST_F(EvaluationTest, EvaluationByRecords_DiffersByTheGains) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   const std::vector<RankingCase> cases = DivideFromEnd(sequences_, 1, 2).cases;
   Workers workers(1);
@@ -175,7 +156,7 @@ TEST_F(EvaluationTest, EvaluationByRecords_DiffersByTheGains) {
 
 // Only events after the moment count, each record by its own times; without times no event counts.
 TEST_F(EvaluationTest, OnlyEventsAfterTheMomentEvaluate) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   for (size_t u = 0; u < sequences_.num_users(); ++u) {
     for (size_t t = 0; t < sequences_.User(u).size(); ++t)
       sequences_.times.push_back(static_cast<int64_t>(100 * t + u));
@@ -195,11 +176,10 @@ TEST_F(EvaluationTest, OnlyEventsAfterTheMomentEvaluate) {
     evaluated += after[u].gain != 0;
   }
   EXPECT_GT(evaluated, 10u);
-  // These are as many as are counted, and only evaluation records.
-  const data::Sequences own = SelectSequences(RecordPart::kEvaluation, **ledger.TheSplit(), sequences_);
+  // These are as many as are counted.
   uint64_t events = 0;
-  for (size_t u = 0; u < own.num_users(); ++u) {
-    const std::span<const int64_t> times = own.GetTimes(u);
+  for (size_t u = 0; u < sequences_.num_users(); ++u) {
+    const std::span<const int64_t> times = sequences_.GetTimes(u);
     const auto later = std::count_if(times.begin() + 1, times.end(), [](int64_t time) { return time > 450; });
     events += std::min<uint64_t>(static_cast<uint64_t>(later), options.num_targets);
   }
@@ -212,7 +192,7 @@ TEST_F(EvaluationTest, OnlyEventsAfterTheMomentEvaluate) {
 }
 
 TEST_F(EvaluationTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   EvaluationOptions options = Options(ledger);
   const auto one = Run(options);
   options.num_threads = 3;
@@ -224,7 +204,7 @@ TEST_F(EvaluationTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
 // Copied rows have equal scores, and noise separates them. Evaluation sees only changes of the shown lists, and a gain
 // that no list shows is 0.
 TEST_F(EvaluationTest, CopiedRowsGiveNoGainThatNoListShows) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   for (const ParameterSpec& p : ListParameters(architecture_)) {
     const bool is_bias = p.role == ParameterRole::kOutputBias;
     const size_t width = is_bias ? 1 : p.cols;
@@ -243,17 +223,15 @@ TEST_F(EvaluationTest, CopiedRowsGiveNoGainThatNoListShows) {
   EXPECT_LT(gain, 0) << "the list shows the older of two that score alike: noise can only lose";
 }
 
-// The evaluation is charged first, to the evaluation records, with the noise that is sampled. If it is refused, it says
-// nothing.
-TEST_F(EvaluationTest, IsPaidForByTheEvaluationRecords) {
-  Ledger ledger = Divided();
+// The evaluation is charged first, with the noise that is sampled. If it is refused, it says nothing.
+TEST_F(EvaluationTest, IsChargedFirst) {
+  Ledger ledger = OpenLedger();
   EvaluationOptions options = Options(ledger);
   options.reproducible_seed.reset();
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(3, 1e-5)).ok());
   const auto first = Run(options);
   ASSERT_TRUE(first.ok()) << first.status().message();
   const privacy::LedgerEntry entry = ledger.Entries()->back();
-  EXPECT_EQ(entry.part, RecordPart::kEvaluation);
   EXPECT_EQ(entry.mechanism, *privacy::Mechanism::Gaussian({.noise_multiplier = 3}));
   EXPECT_GT(entry.loss_slack, 0);
   const auto results = *ledger.Results();
@@ -266,13 +244,11 @@ TEST_F(EvaluationTest, IsPaidForByTheEvaluationRecords) {
   EXPECT_LT(more, 20);
   EXPECT_EQ(ledger.Results()->size(), ledger.Entries()->size());
   EXPECT_LE(*ledger.Spent(*privacy::Delta::Create(1e-5)), 3);
-  Ledger whole = *Ledger::Open(folder_ / "whole", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
-  EXPECT_EQ(Run(Options(whole)).status().code(), StatusCode::kInvalidArgument);
 }
 
 // The noise on both sums is the charged one.
 TEST_F(EvaluationTest, TheNoiseIsWhatIsCharged) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   sequences_ = {.offsets = {0}, .item_keys = sequences_.item_keys};
   constexpr int kSamples = 400;
   double gains = 0, squares = 0;
@@ -290,7 +266,7 @@ TEST_F(EvaluationTest, TheNoiseIsWhatIsCharged) {
 }
 
 TEST_F(EvaluationTest, InvalidEvaluations_AreRefused) {
-  Ledger ledger = Divided();
+  Ledger ledger = OpenLedger();
   const auto refused = [&](auto change) {
     EvaluationOptions options = Options(ledger);
     change(options);

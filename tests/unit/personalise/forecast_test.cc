@@ -32,19 +32,19 @@ class Forecast : public ::testing::Test {
 
 TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
   const DeploymentSettings s = SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 12});
-  EXPECT_EQ(s.num_training_public(), 1600u);
-  EXPECT_EQ(s.expected_batch, 400u) << "a quarter";
+  EXPECT_EQ(s.expected_batch, 500u) << "a quarter";
   EXPECT_EQ(s.steps_per_run * s.runs, 120u) << "30 passes";
-  EXPECT_EQ(s.evaluations, 12u);
+  EXPECT_EQ(s.evaluations, 5u) << "one for 400 records";
   const DeploymentSettings year =
       SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
   EXPECT_EQ(year.steps_per_run, 1u) << "every run has a step";
-  EXPECT_EQ(year.evaluations, 12u);
   const DeploymentSettings few = SuggestDeployment({.num_records_public = 20, .epsilon = 4, .delta = 1e-5, .runs = 3});
-  EXPECT_EQ(few.expected_batch, 16u) << "no more than there are";
+  EXPECT_EQ(few.expected_batch, 20u) << "no more than there are";
+  EXPECT_EQ(few.evaluations, 2u);
   const DeploymentSettings many =
       SuggestDeployment({.num_records_public = 1'000'000, .epsilon = 4, .delta = 1e-7, .runs = 3});
   EXPECT_EQ(many.expected_batch, 4096u);
+  EXPECT_EQ(many.evaluations, 3u) << "one a run";
   const DeploymentSettings asked = SuggestDeployment({.num_records_public = 2000,
                                                       .epsilon = 4,
                                                       .delta = 1e-5,
@@ -56,7 +56,7 @@ TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
   EXPECT_EQ(asked.steps_per_run, 7u);
   EXPECT_EQ(asked.expected_batch, 33u);
   EXPECT_EQ(asked.learning_rate, 0.5);
-  EXPECT_EQ(asked.num_training_public(), 2000u);
+  EXPECT_EQ(asked.evaluations, 0u);
 }
 
 // The less signal the noise leaves, the smaller the steps.
@@ -81,7 +81,7 @@ TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
   ASSERT_EQ(clear.power.size(), 6u);
   for (const Outlook::PowerRow& row : clear.power) EXPECT_LE(row.after_first, row.after_all + 1e-9) << row.gain;
 
-  const Deployment few = MustPlan({.num_records_public = 50, .epsilon = 1, .delta = 1e-4, .runs = 365});
+  const Deployment few = MustPlan({.num_records_public = 20, .epsilon = 0.5, .delta = 1e-4, .runs = 365});
   const Outlook hopeless = MakeOutlook(architecture_, few.settings);
   EXPECT_EQ(hopeless.kind, Outlook::Kind::kHopeless);
   EXPECT_FALSE(hopeless.found);

@@ -55,11 +55,7 @@ class MakePlanTest : public ::testing::Test {
   void ChargeOneRun() {
     Ledger ledger = Open();
     auto charge = ledger.Plans()->back();
-    ASSERT_TRUE(ledger
-                    .Charge({.mechanism = *charge.mechanisms[0].mechanism.WithSteps(3),
-                             .run = "run",
-                             .part = privacy::RecordPart::kTraining})
-                    .ok());
+    ASSERT_TRUE(ledger.Charge({.mechanism = *charge.mechanisms[0].mechanism.WithSteps(3), .run = "run"}).ok());
   }
 
   test::TemporaryFolder folder_;
@@ -129,7 +125,6 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   differs("the kind of evaluation is private, asked for is local",
           [](PlanToMake& p) { p.request.evaluates_locally = true; });
   differs("the number of evaluations is 2, asked for is 3", [](PlanToMake& p) { p.request.evaluations = 3; });
-  differs("the share of evaluation records is", [](PlanToMake& p) { p.request.evaluation_share = 0.5; });
   differs("the time until which events train is 0", [](PlanToMake& p) { p.request.trains_until = 5; });
   differs("`replace`", [](PlanToMake& p) { p.request.runs = 6; });
   allow_seen_ = true;
@@ -178,13 +173,10 @@ TEST_F(MakePlanTest, InterruptedPlan_IsCompleted) {
   }
 }
 
-// All rows are written or none: the plan for training does not fit the limit, so the evaluation plan is not written
-// either.
 TEST_F(MakePlanTest, ARefusedPlanLeavesNothingOfItself) {
   ASSERT_TRUE(Open().SetLimit(*EpsilonDelta::Create(2, 1e-5)).ok());
   EXPECT_EQ(Make().status().code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(Open().Plans()->empty());
-  EXPECT_FALSE(Open().TheSplit()->has_value());
 }
 
 // A plan that another process wrote since the ledger was read is not replaced.

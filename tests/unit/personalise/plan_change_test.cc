@@ -25,10 +25,7 @@ class PlanChangeTest : public PlannedRunTest {
     if (changed.ok()) WISP_RETURN_IF_ERROR(WriteChange(ledger, *changed, "change"));
     return changed;
   }
-  LedgerFigures::Part ComputeFigures(privacy::RecordPart part) {
-    const LedgerFigures figures = *OpenLedger().Figures(*privacy::Delta::Create(Settings().delta));
-    return *std::find_if(figures.parts.begin(), figures.parts.end(), [&](const auto& p) { return p.part == part; });
-  }
+  LedgerFigures ComputeFigures() { return *OpenLedger().Figures(*privacy::Delta::Create(Settings().delta)); }
 };
 
 TEST_F(PlanChangeTest, OtherTimes_CostNothingAndTrainingContinues) {
@@ -52,8 +49,8 @@ TEST_F(PlanChangeTest, OtherTimes_CostNothingAndTrainingContinues) {
   EXPECT_EQ(MustRun().steps, 11u);
   EXPECT_EQ(MustRun().steps, 0u);
   EXPECT_EQ(Left().evaluations, 0u) << "the evaluations are spread over what is left";
-  EXPECT_EQ(ComputeFigures(privacy::RecordPart::kTraining).basis, LedgerFigures::Basis::kPlan);
-  EXPECT_LE(ComputeFigures(privacy::RecordPart::kTraining).stated.epsilon, 8);
+  EXPECT_EQ(ComputeFigures().basis, LedgerFigures::Basis::kPlan);
+  EXPECT_LE(ComputeFigures().stated.epsilon, 8);
 }
 
 TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
@@ -76,10 +73,9 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   for (int n = 0; n < 3; ++n) EXPECT_EQ(MustRun().steps, 3u);
   EXPECT_EQ(MustRun().steps, 0u);
   EXPECT_EQ(Left().evaluations, 0u);
-  const auto figures = ComputeFigures(privacy::RecordPart::kTraining);
+  const auto figures = ComputeFigures();
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kAdaptive) << "chosen after looking, and said";
   EXPECT_LE(figures.stated.epsilon, 8);
-  EXPECT_EQ(ComputeFigures(privacy::RecordPart::kEvaluation).basis, LedgerFigures::Basis::kPlan);
 }
 
 // Half the batch would take twice the steps for as many passes; more steps than the rest are taken only on request.
@@ -117,12 +113,12 @@ TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   MustRun();
   Ledger ledger = OpenLedger();
   const ChangedDeployment changed = *ChangeDeployment(Shape(), ledger, InForce(), {.runs = 4, .expected_batch = 150});
-  EXPECT_TRUE(ledger.CheckFits(changed.training, {}).ok());
+  EXPECT_TRUE(ledger.CheckFits(changed.charges, {}).ok());
   ChangedDeployment louder = changed;
   louder.settings.training_noise /= 1.003;
   const PrivacyPlan plan = *PrivacyPlan::Create(Shape().architecture, MakeTrainingOptions(louder.settings));
-  louder.training = *plan.ChargesTogether(louder.settings.num_steps());
-  EXPECT_EQ(ledger.CheckFits(louder.training, {}).code(), StatusCode::kPrivacyRefused);
+  louder.charges = *ChargesWithEvaluations(plan, louder.settings.num_steps(), louder.settings, louder.before);
+  EXPECT_EQ(ledger.CheckFits(louder.charges, {}).code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(WriteChange(ledger, louder, "too much").code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(InForce(), **ReadSettings(ledger)) << "nothing was written";
   EXPECT_EQ(Left().steps, 30u);

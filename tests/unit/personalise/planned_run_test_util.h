@@ -20,7 +20,7 @@ namespace wisp {
 
 class PlannedRunTest : public ::testing::Test {
  protected:
-  // Each user has events that train, if the user trains, and later ones, which are held out for evaluation.
+  // Each user has events that train and later ones, which evaluate.
   static constexpr int kItems = 20, kUsers = 300, kEvents = 8, kLater = 8;
   static constexpr int64_t kBegin = 1'700'000'000, kUntil = kBegin + 1'000'000;
 
@@ -95,7 +95,6 @@ class PlannedRunTest : public ::testing::Test {
             .steps_per_run = 6,
             .expected_batch = 200,
             .evaluations = 3,
-            .evaluation_share = 0.3,
             .gain_scale = 1,
             .learning_rate = 0.01,
             .trains_until = kUntil};

@@ -261,7 +261,6 @@ class CPlannedRunTest : public CEmbedTest {
     plan.runs = 2;
     plan.steps_per_run = 3;
     plan.evaluations = 1;
-    plan.evaluation_share = 0.4;
     plan.unit = WISP_UNIT_USER;
     EXPECT_EQ(wisp_plan_make(&plan, nullptr, &error_), WISP_OK) << error_.message;
     run_.model_path = base_.c_str();

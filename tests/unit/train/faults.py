@@ -103,8 +103,6 @@ FAULTS = [
          "cuda_device_failure_test:*"),
     ]),
     *table("runtime/train/privacy_plan.cc", [
-        ("steps-of-a-part-charged-to-all", "PrivacyPlan::Charges", ".part = record_part_", "",
-         "record_parts_test:RecordPartsTest.ReadsAndChargesItsPartAlone"),
         ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map",
          "map_noise_test:MapNoise.IsNotThatOfTheGradients"),
         ("map-slack-left-out", "MakeGradientPart",

@@ -24,19 +24,16 @@ Status CheckSteps(const std::optional<uint64_t>& steps, const std::optional<doub
 }
 
 Status CheckBatch(const std::optional<uint32_t>& batch, const DeploymentSettings& s) {
-  if (!batch || (*batch >= 1 && *batch <= s.num_training_public())) return OkStatus();
-  return InvalidArgument("--batch is ", *batch, ", allowed are 1 to ", s.num_training_public(),
-                         ": so many of --num-records-public train");
+  if (!batch || (*batch >= 1 && *batch <= s.num_records_public)) return OkStatus();
+  return InvalidArgument("--batch is ", *batch, ", allowed are 1 to --num-records-public, ", s.num_records_public);
 }
 
 Status CheckEvaluates(const PlanArguments& a) {
-  if (a.evaluation == "none" && (a.evaluations || a.evaluation_share))
-    return InvalidArgument(a.evaluations ? "--evaluations" : "--evaluation-share",
-                           " is given, and with --evaluation none nothing is evaluated: allowed is one of the two");
+  if (a.evaluation == "none" && a.evaluations)
+    return InvalidArgument(
+        "--evaluations is given, and with --evaluation none nothing is evaluated: allowed is one of the two");
   if (a.evaluations && *a.evaluations == 0)
     return InvalidArgument("--evaluations is 0, allowed are 1 and more; --evaluation none evaluates nothing");
-  if (a.evaluation_share && !(*a.evaluation_share > 0 && *a.evaluation_share < 1))
-    return OutOfRange("--evaluation-share", *a.evaluation_share, "above 0 and below 1");
   return OkStatus();
 }
 

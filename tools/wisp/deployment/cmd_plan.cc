@@ -61,7 +61,6 @@ Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
   r.expected_batch = a.expected_batch.value_or(0);
   r.learning_rate = a.learning_rate.value_or(0);
   r.evaluations = a.evaluation == "none" ? 0 : a.evaluations;
-  r.evaluation_share = a.evaluation_share.value_or(0);
   r.evaluates_locally = a.evaluation == "local";
   if (!a.trains_until.empty()) {
     WISP_ASSIGN_OR_RETURN(r.trains_until, ParseMoment("--trains-until", a.trains_until));
@@ -120,8 +119,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"runs", s.runs},
             {"steps_per_run", s.steps_per_run},
             {"expected_batch", s.expected_batch},
-            {"records_that_train", s.num_training_public()},
-            {"evaluation_records", s.num_evaluation_public()},
+            {"num_records_public", s.num_records_public},
             {"training_noise", s.training_noise},
             {"bias_weight_releases", s.bias_weight_releases},
             {"bias_weight_share", s.bias_weight_share},
@@ -176,16 +174,15 @@ void PrintEvaluation(const Planned& p) {
   }
   if (s.evaluates_locally != 0) {
     PrintText(
-        "evaluates locally: %s records decide each run, without noise and without a charge. Whoever sees which model\n"
-        "          is served, or what it recommends, learns something of them\n",
-        Thousands(s.num_evaluation_public()).c_str());
+        "evaluates locally: later events decide each run, without noise and without a charge. Whoever sees which "
+        "model\n"
+        "          is served, or what it recommends, learns something of the records\n");
     return;
   }
-  PrintText(
-      "evaluates %u times on %s held-out records, at no cost beside training; wrong at any time in at most %s of\n"
-      "          deployments\n",
-      s.evaluations, Thousands(s.num_evaluation_public()).c_str(), Percent(s.error).c_str());
-  PrintText("          each uses the events of these records %s\n",
+  PrintText("evaluates %s with noise %s; wrong at any time in at most %s of deployments\n",
+            s.evaluations == 1 ? "once" : (Thousands(s.evaluations) + " times").c_str(),
+            privacy::ShortText(s.evaluation_noise).c_str(), Percent(s.error).c_str());
+  PrintText("          each uses the events %s\n",
             s.trains_until != 0
                 ? "after the day of --trains-until; earlier events train"
                 : "after the previous evaluation, by the log's times. A log\n"
@@ -212,7 +209,7 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
   PrintText("plan      %s: %s of %s%s, of about %s of %s records each\n", ledger.c_str(),
             FormatCount(s.runs, "run").c_str(), FormatCount(s.steps_per_run, "step").c_str(),
             s.num_records_at_start > 0 ? " on average, more with more records" : "",
-            Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
+            Thousands(s.expected_batch).c_str(), Thousands(s.num_records_public).c_str());
   PrintText("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
             text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
             privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
@@ -277,7 +274,7 @@ Status PrintLeft(const PlanArguments& a, OutputFormat format) {
 Json ToJson(const DeploymentSettings& s, uint64_t steps_left, double noise_to_signal) {
   return {{"steps_left", steps_left},
           {"expected_batch", s.expected_batch},
-          {"records_that_train", s.num_training_public()},
+          {"num_records_public", s.num_records_public},
           {"training_noise", s.training_noise},
           {"learning_rate", s.learning_rate},
           {"noise_to_signal", noise_to_signal}};
@@ -289,7 +286,7 @@ void Print(const ChangedDeployment& deployment, const Json& before, const Json& 
   for (const auto& [key, name] :
        std::vector<std::pair<const char*, const char*>>{{"steps_left", "steps to come"},
                                                         {"expected_batch", "records a step"},
-                                                        {"records_that_train", "records that train"},
+                                                        {"num_records_public", "records"},
                                                         {"training_noise", "noise a step"},
                                                         {"learning_rate", "learning rate"},
                                                         {"noise_to_signal", "noise to signal"}})

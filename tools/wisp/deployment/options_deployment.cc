@@ -57,21 +57,17 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
   AddUnit(c, a.unit, a.session_gap, a.times_per_second, kUnitHelp);
   fixed(
       c->add_option("--evaluation", a.evaluation,
-                    "How a personalised model is evaluated: private (a share of the records decides, with noise, if it "
-                    "is better),\n"
+                    "How a personalised model is evaluated: private (later events decide, with noise, if it is "
+                    "better),\n"
                     "local (the same without noise and without a charge, for models that never leave the device), or\n"
                     "none (the newest model is served, better or not)")
           ->check(OneOf({"private", "local", "none"}))
           ->capture_default_str());
-  fixed(AddOptional(c, "--evaluations", a.evaluations,
-                    "Number of evaluations. Default: one in each training session, up to 12"));
-  fixed(AddOptional(c, "--evaluation-share", a.evaluation_share,
-                    "Share of the records held out for evaluation. Default: 0.2"));
+  fixed(AddOptional(c, "--evaluations", a.evaluations, "Number of evaluations. Default: one for 400 records, 2 to 12"));
   fixed(c->add_option("--trains-until", a.trains_until,
                       "For a log that does not grow: events after this day, such as 2026-01-01, or second since 1970\n"
                       "are for evaluation only. Default: each evaluation uses the events after the previous one"));
-  AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records that train")
-      ->excludes(left);
+  AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records")->excludes(left);
   AddOptional(c, "--steps", a.steps,
               "Steps of a training session. Default: 30 passes over the records in the whole deployment")
       ->excludes(left);

@@ -64,7 +64,7 @@ Status ReadEvaluations(const privacy::Ledger& ledger, ReportedDeployment& deploy
     of_line.push_back(j);
     WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, result.seq));
     const DeploymentSettings& s = then ? *then : deployment.settings;
-    const double scale = s.gain_scale / std::max(1u, s.num_evaluation_public());
+    const double scale = s.gain_scale / std::max(1u, s.num_records_public);
     deployment.evaluations.push_back({.day = GetDay(result.time_utc),
                                       .gain = j.gains * scale,
                                       .deviation = j.gain_noise() * scale,
@@ -107,7 +107,7 @@ Result<ReportedDeployment> ReadDeployment(const ReportArguments& a) {
     // The settings are those that the candidate was trained with: a plan may have changed since.
     WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
     uint64_t last = 0;
-    for (const privacy::LedgerEntry& e : entries) last = e.part == privacy::RecordPart::kEvaluation ? last : e.seq;
+    for (const privacy::LedgerEntry& e : entries) last = e.purpose == kEvaluationPurpose ? last : e.seq;
     WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, last));
     WISP_ASSIGN_OR_RETURN(deployment.layers, CompareCandidate(a.model, a.out, then ? *then : deployment.settings));
   }

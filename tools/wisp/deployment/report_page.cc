@@ -80,9 +80,7 @@ std::string PlanAndReality(const ReportedDeployment& deployment) {
                                                                 ? ", of all that was chosen after looking"
                                                                 : ", that of the whole plan from its first charge on"));
   text += "</table>\n<table>\n";
-  text += TableRow("records", "about " + Thousands(s.num_training_public()) + " that train, " +
-                                  Thousands(s.num_evaluation_public()) + " held out for evaluation; each is one " +
-                                  deployment.unit);
+  text += TableRow("records", "about " + Thousands(s.num_records_public) + "; each is one " + deployment.unit);
   text += TableRow("batch", "about " + Thousands(s.expected_batch) + " records a step");
   text +=
       TableRow("noise", Short(s.training_noise) + " times the clipping norm of " + Short(s.clipping_norm) + " a step");
@@ -124,7 +122,7 @@ Chart EvaluationChart(const ReportedDeployment& deployment) {
               .x_name = "evaluation",
               .y_name = "gain over the base, in NDCG",
               .caption =
-                  "How much better than the base the candidate served the evaluation records, as far as the noise "
+                  "How much better than the base the candidate served people, as far as the noise "
                   "tells: bars are twice its deviation. Green: found better, red: worse, grey: undecided.",
               .width = static_cast<double>(deployment.evaluations.size() + 1),
               .bottom = 0,

@@ -46,6 +46,24 @@ int64_t Number(const std::string& path, const char* sql) {
   return number;
 }
 
+// Rows that were changed, removed or added by others are noticed.
+TEST_F(LedgerTest, ChangedRowsAreNoticed) {
+  for (const char* change : {"UPDATE results SET text = 'other'", "UPDATE plans SET settings = 'other'",
+                             "UPDATE plans SET purpose = 'other'", "UPDATE entries SET plan = 0", "DELETE FROM results",
+                             "INSERT INTO results SELECT 9, time, entry, text, chain FROM results"}) {
+    fs::remove(Path());
+    {
+      Ledger ledger = MustOpen(Path());
+      const ChargeRequest planned{.mechanism = Steps(1), .run = "a"};
+      ASSERT_TRUE(ledger.WritePlan("p", "", {&planned, 1}, "{}").ok());
+      ASSERT_TRUE(ledger.AddResult(*ledger.Charge(planned), "1").ok());
+    }
+    ASSERT_TRUE(Ledger::Open(Path(), kOptions).ok());
+    Sql(Path(), change);
+    EXPECT_EQ(Ledger::Open(Path(), kOptions).status().code(), StatusCode::kInvalidData) << change;
+  }
+}
+
 // Makes a ledger with one limit, in small pages.
 void MakeLedger(const std::string& path) {
   ASSERT_TRUE(MustOpen(path).SetLimit(MakeLimit(8)).ok());
@@ -215,9 +233,9 @@ TEST_F(LedgerTest, WhatAFileSaysIsQuotedInOneLineThatNoTerminalActsOn) {
   ExpectRefused(Path("schema"), "malformed database schema (?]0;owned? ?)");
   MakeLedger(Path("row"));
   Sql(Path("row"),
-      "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, part, record, chain) VALUES "
+      "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, record, chain) VALUES "
       "(1, 2, '', '', '', 'secure', '" +
-          escape + "', 0, 'all', '', '')");
+          escape + "', 0, '', '')");
   ExpectRefused(Path("row"), "entry 1: mechanism '?]0;owned? ?' is not one");
 }
 

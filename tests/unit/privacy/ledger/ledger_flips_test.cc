@@ -26,9 +26,8 @@ std::string Said(const std::string& path) {
   const auto entries = ledger->Entries();
   const auto limits = ledger->Limits();
   const auto plans = ledger->Plans();
-  const auto split = ledger->TheSplit();
   const auto results = ledger->Results();
-  if (!entries.ok() || !limits.ok() || !plans.ok() || !split.ok() || !results.ok()) return kRefused;
+  if (!entries.ok() || !limits.ok() || !plans.ok() || !results.ok()) return kRefused;
   std::ostringstream out;
   out << std::hexfloat << ledger->dataset() << '|' << ToText(ledger->unit()) << ledger->unit_chosen()
       << ToText(ledger->adjacency()) << '\n';
@@ -36,15 +35,13 @@ std::string Said(const std::string& path) {
     out << l.seq << '|' << l.time_utc << '|' << l.limit.epsilon() << '|' << l.limit.delta() << '\n';
   }
   for (const LedgerPlan& p : *plans) {
-    out << p.seq << '|' << p.time_utc << '|' << p.run << '|' << p.purpose << '|' << ToText(p.part) << '|' << p.settings
-        << '\n';
+    out << p.seq << '|' << p.time_utc << '|' << p.run << '|' << p.purpose << '|' << p.settings << '\n';
     for (const PlannedMechanism& m : p.mechanisms) out << m.mechanism.ToText() << '|' << m.loss_slack << '\n';
   }
   for (const LedgerEntry& e : *entries) {
     out << e.id << '|' << e.seq << '|' << e.time_utc << '|' << e.run << '|' << e.purpose << '|' << e.mechanism.ToText()
-        << '|' << ToText(e.noise) << '|' << e.loss_slack << '|' << e.plan << '|' << ToText(e.part) << '\n';
+        << '|' << ToText(e.noise) << '|' << e.loss_slack << '|' << e.plan << '\n';
   }
-  if (*split) out << (*split)->seq << '|' << (*split)->time_utc << '|' << (*split)->evaluation_share << (*split)->salt;
   for (const LedgerResult& r : *results) out << r.seq << '|' << r.time_utc << '|' << r.entry << '|' << r.text << '\n';
   return out.str();
 }
@@ -63,24 +60,20 @@ void Write(const std::string& path, const std::string& bytes) {
   std::fclose(file);
 }
 
-// Makes a ledger with a limit, a plan of two mechanisms, entries under it and beside it, then parts, a plan of one and
-// a result.
+// Makes a ledger with a limit, a plan of two mechanisms, entries under it and beside it, and a result.
 void MakeLedger(const std::string& path) {
   Ledger ledger = MustOpen(path);
   ASSERT_TRUE(ledger.SetLimit(MakeLimit(8)).ok());
   const ChargeRequest planned[] = {{.mechanism = Steps(20), .run = "a", .purpose = "training"},
                                    {.mechanism = Steps(1, 30), .run = "a", .purpose = "counts", .loss_slack = 0.25}};
-  ASSERT_TRUE(ledger.WritePlan("a", "all of it", planned).ok());
+  ASSERT_TRUE(ledger.WritePlan("a", "all of it", planned, "{}").ok());
   for (const uint64_t steps : {10, 5, 25}) {
     const auto id = ledger.Charge({.mechanism = Steps(steps), .run = "a", .purpose = "training"});
     ASSERT_TRUE(id.ok()) << id.status().message();
     ASSERT_TRUE(ledger.MarkReleased(*id).ok());
   }
   ASSERT_TRUE(ledger.SetLimit(MakeLimit(9)).ok());
-  ASSERT_TRUE(ledger.Split(0.2).ok());
-  const ChargeRequest evaluation{.mechanism = Steps(1, 30), .run = "j", .part = RecordPart::kEvaluation};
-  ASSERT_TRUE(ledger.PlanRun({&evaluation, 1}).ok());
-  const auto id = ledger.Charge(evaluation);
+  const auto id = ledger.Charge({.mechanism = Steps(1, 30), .run = "j"});
   ASSERT_TRUE(id.ok() && ledger.AddResult(*id, "12").ok());
 }
 

@@ -429,6 +429,19 @@ TEST_F(LedgerTest, EntriesCannotBeChangedOrRemovedByOthers) {
   EXPECT_NE(opened.status().message().find("missing"), std::string::npos) << opened.status().message();
 }
 
+TEST_F(LedgerTest, ResultsStayWithTheirCharges) {
+  Ledger ledger = MustOpen(Path());
+  const ChargeId id = *ledger.Charge({.mechanism = Steps(1), .run = "a"});
+  const double spent = *ledger.Spent(AtDelta());
+  ASSERT_TRUE(ledger.AddResult(id, R"({"sum":3})").ok());
+  EXPECT_EQ(ledger.AddResult(id + 1, "").code(), StatusCode::kInvalidArgument);
+  const std::vector<LedgerResult> results = *MustOpen(Path()).Results();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].entry, id);
+  EXPECT_EQ(results[0].text, R"({"sum":3})");
+  EXPECT_EQ(*ledger.Spent(AtDelta()), spent);
+}
+
 TEST_F(LedgerTest, ReadOnlyFileIsAnError) {
   MustOpen(Path());
   chmod(Path().c_str(), 0444);

@@ -15,9 +15,6 @@ FAULTS = [
         ("figure-that-stays-from-the-quick-grid", "Show",
          "at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick", "privacy::Fineness::kQuick",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
-        ("a-part-trains-on-all", "TakePart", "sequences_ = SelectSequences(p.part, *split, *job_.sequences);",
-         "sequences_ = *job_.sequences;", "record_parts_test:RecordPartsTest.ReadsAndChargesItsPartAlone",
-         "succession_release_test:SuccessionRelease.CountsThePartThatTrainsAlone"),
         ("steps-of-the-private-number", "NumRecords",
          "declared ? options_.num_records_public : static_cast<double>(set_.records.size())",
          "declared ? static_cast<double>(set_.records.size()) : static_cast<double>(set_.records.size())",
@@ -63,8 +60,6 @@ FAULTS = [
         ("histogram-of-another-noise", "CheckHistogram",
          "has_one && e.mechanism == overheads.front()", "true",
          "interrupted_run_test:InterruptedRun.HistogramOfAnotherNoiseIsRefused"),
-        ("histogram-of-a-part-charged-to-all", "SetPopularity", ".part = p.part,", "",
-         "record_parts_test:RecordPartsTest.ReadsAndChargesItsPartAlone"),
         ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
          "noise = RandomStream::Reproducible(job.spec.training.seed, StreamPurpose::kNoise);",
          "release_noise_test:HistogramNoise.ARunsHistogramDoesNotFollowFromItsSeed"),
@@ -153,7 +148,7 @@ FAULTS = [
         ("rows-of-noise-not-restored", "RestoreRows", "<= most", "< 0",
          "shrink_changes_test:Changes.RowsOfTheseItemsThatNoiseMovedAreRestored"),
     ]),
-    *table("runtime/train/run/parts.cc", [
+    *table("runtime/train/run/known_sessions.cc", [
         ("sessions-cut-anew-are-charged", "CheckSessionsAreKnown",
          "std::none_of(entries.begin(), entries.end(), reads_a_log)", "true",
          "job_test:JobTest.SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged"),

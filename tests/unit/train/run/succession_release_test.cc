@@ -3,16 +3,12 @@
 #include <bit>
 
 #include "runtime/model/checkpoint.h"
-#include "runtime/privacy/ledger/record_parts.h"
 #include "runtime/train/run/initialise.h"
-#include "runtime/train/run/parts.h"
 #include "runtime/train/successions.h"
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
 namespace wisp::succession_release_test {
 namespace {
-
-using privacy::RecordPart;
 
 class SuccessionRelease : public InterruptedRun {
  protected:
@@ -130,30 +126,6 @@ TEST_F(SuccessionRelease, LostWithItsCheckpoint_IsNotPaidForAgain) {
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_FALSE(again->successions);
   EXPECT_EQ(Releases().size(), 1u);
-}
-
-// The evaluation part is not counted: without its records no bit changes.
-TEST_F(SuccessionRelease, CountsThePartThatTrainsAlone) {
-  ASSERT_TRUE(ledger_.Split(0.5).ok());
-  const data::Sequences training = SelectSequences(RecordPart::kTraining, **ledger_.TheSplit(), sequences_);
-  job_.spec.training.privacy.reproducible_seed = 3;  // the same noise
-  job_.checkpoint_path.clear();
-  const auto release = [&](privacy::Ledger& ledger, const data::Sequences& sequences, RecordPart part) {
-    job_.sequences = &sequences;
-    job_.spec.training.privacy.ledger = &ledger;
-    job_.spec.training.privacy.part = part;
-    const auto run = RunTrainingJob(job_);
-    EXPECT_TRUE(run.ok()) << run.status().message();
-    return *run->successions;
-  };
-  const auto open = [&](const char* name) {
-    return *privacy::Ledger::Open(folder_ / name, {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
-  };
-  privacy::Ledger whole = open("whole"), all = open("all");
-  const std::vector<Succession> of_part = release(ledger_, sequences_, RecordPart::kTraining);
-  EXPECT_EQ(Releases().back().part, RecordPart::kTraining);
-  EXPECT_EQ(of_part, release(whole, training, RecordPart::kAll));
-  EXPECT_NE(of_part, release(all, sequences_, RecordPart::kAll));
 }
 
 TEST_F(SuccessionRelease, NeedsAPrivateRunFromAllWeights) {

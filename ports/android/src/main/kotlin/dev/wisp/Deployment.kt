@@ -29,7 +29,6 @@ data class PlanOptions @JvmOverloads constructor(
     val unit: PrivacyUnit,
     val evaluation: Evaluation = Evaluation.PRIVATE,
     val evaluations: Int = 0,
-    val evaluationShare: Double = 0.0,
     val stepsPerRun: Long = 0,
     val expectedBatch: Int = 0,
     val learningRate: Double = 0.0,
@@ -44,8 +43,7 @@ data class PlanOptions @JvmOverloads constructor(
     val measure: Boolean = false,
     val otherData: Boolean = false,
     /**
-     * Seconds since 1970: later events are held out for evaluation and do not train. For a log that does not grow; 0:
-     * it grows.
+     * Seconds since 1970: later events evaluate and do not train. For a log that does not grow; 0: it grows.
      */
     val trainsUntil: Long = 0,
     /** The file that runs write. If the ledger is gone and files of runs lie here, a new plan is refused. */
@@ -71,8 +69,6 @@ class Plan internal constructor(
     val evaluations: Int,
     val stepsPerRun: Long,
     val expectedBatch: Int,
-    val recordsThatTrain: Int,
-    val evaluationRecords: Int,
     outlook: Int,
     val trainingNoise: Double,
     val evaluationNoise: Double,
