@@ -67,9 +67,9 @@ Result<wisp::DeploymentRequest> MakeRequest(const wisp_plan_options& o) {
   return r;
 }
 
-wisp_plan Filled(const wisp::Architecture& a, const wisp::DeploymentSettings& s, uint32_t typical_events, size_t bytes,
-                 const wisp::DeploymentTime& time) {
-  const wisp::Outlook outlook = wisp::MakeOutlook(a, s, typical_events);
+wisp_plan Filled(const wisp::Architecture& a, const wisp::DeploymentSettings& s, uint32_t typical_events,
+                 privacy::PrivacyUnit unit, size_t bytes, const wisp::DeploymentTime& time) {
+  const wisp::Outlook outlook = wisp::MakeOutlook(a, s, typical_events, unit);
   wisp_plan plan{};
   plan.size = sizeof(wisp_plan);
   plan.runs = s.runs;
@@ -137,7 +137,7 @@ Status PlanDeployment(const wisp_plan_options* given, wisp_plan* out) {
                   {.ledger_path = o.ledger_path, .typical_events = o.typical_events, .num_threads = o.num_threads}));
   }
   if (out == nullptr) return OkStatus();
-  wisp_plan filled = Filled(base.architecture(), deployment.settings, o.typical_events, bytes, time);
+  wisp_plan filled = Filled(base.architecture(), deployment.settings, o.typical_events, ledger.unit(), bytes, time);
   filled.was_there = made.made_before ? 1 : 0;
   return wisp::ports::FillResult(filled, out, "wisp_plan");
 }
@@ -165,7 +165,7 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
   if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, deployment, "changed plan"));
   if (noise_factor != nullptr) *noise_factor = deployment.settings.training_noise / settings.training_noise;
   if (out == nullptr) return OkStatus();
-  const wisp_plan filled = Filled(base.architecture(), deployment.settings, o.typical_events, bytes, {});
+  const wisp_plan filled = Filled(base.architecture(), deployment.settings, o.typical_events, ledger.unit(), bytes, {});
   return wisp::ports::FillResult(filled, out, "wisp_plan");
 }
 

@@ -48,7 +48,7 @@ typedef struct wisp_plan_options { /* what a plan may cost, and how it is carrie
   uint32_t times_per_second;   /* how many of the log's time values make a second, whatever the unit; 0: 1 */
   int64_t session_gap;         /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
   wisp_evaluation evaluation;  /* who decides which model is served */
-  uint32_t evaluations;        /* runs that evaluate; 0: one for 400 records, 2 to 12 */
+  uint32_t evaluations;        /* runs that evaluate; 0: 12, or fewer if trains_until is set and records are few */
   uint64_t steps_per_run;      /* 0: 30 passes over the records in all runs together */
   uint32_t expected_batch;     /* 0: a quarter of the records, 64 to 4096 */
   uint32_t num_threads;        /* threads of the measurement; 0: min(4, processors) */
@@ -98,11 +98,11 @@ typedef struct wisp_plan { /* the plan that follows from the options */
   int32_t was_there; /* 1: the ledger already had the plan, and nothing was written */
   int32_t not_read;
   double noise_of_an_item; /* the noise of one item's row relative to what its events say; docs/personalise.md */
-  /* releases of the counts of which item follows which; 0: none. Alone they would cost this share of epsilon */
+  /* releases of the counts of which item follows which; 0: none. They take this share of the plan's budget */
   uint64_t succession_releases;
   double succession_share, succession_noise; /* noise multiplier of a release */
   double succession_signal;                  /* an item's counts in a release, beside its noise */
-  /* releases of the weight of the output bias; 0: none. Alone they would cost this share of epsilon */
+  /* releases of the weight of the output bias; 0: none. They take this share of the plan's budget */
   uint64_t bias_weight_releases;
   double bias_weight_share, bias_weight_noise; /* noise multiplier of a release */
 } wisp_plan;

@@ -116,24 +116,6 @@ Status CheckPlanBase(const DeploymentSettings& settings, const ModelFile& base, 
 
 namespace {
 
-Result<double> EvaluationNoise(const DeploymentSettings& s) {
-  WISP_ASSIGN_OR_RETURN(const EpsilonDelta most,
-                        EpsilonDelta::Create(kMostOfEvaluations * s.epsilon, kDeltaShare * s.delta));
-  WISP_ASSIGN_OR_RETURN(const double least, Budget::CalibrateReleases(most, [&](double noise_multiplier) {
-                          return EvaluationCharge({.noise_multiplier = noise_multiplier}, s.evaluations);
-                        }));
-  return std::max(least, s.enough_evaluation_noise());
-}
-
-}  // namespace
-
-double DeploymentSettings::enough_evaluation_noise() const {
-  constexpr double kDeviation = 0.2, kOfChance = 0.5;
-  return kOfChance * kDeviation * std::sqrt(share_present() * num_records_public);
-}
-
-namespace {
-
 // The share of all records that is there at the start.
 double ShareAtStart(const DeploymentSettings& s) {
   return s.num_records_at_start == 0 ? 1.0 : static_cast<double>(s.num_records_at_start) / s.num_records_public;
@@ -216,13 +198,7 @@ Result<Deployment> CalibrateDeployment(const Architecture& architecture, const D
   const Architecture grown = Grown(architecture);
   const PrivacyGoal of_training = {
       .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kDeltaShare * settings.delta};
-  WISP_ASSIGN_OR_RETURN(std::vector<ChargeRequest> beside, PlanReleases(grown, kDeltaShare * settings.delta, s));
-  if (s.evaluations > 0 && s.evaluates_locally == 0) {
-    WISP_ASSIGN_OR_RETURN(s.evaluation_noise, EvaluationNoise(s));
-    WISP_ASSIGN_OR_RETURN(const ChargeRequest evaluations,
-                          EvaluationCharge({.noise_multiplier = s.evaluation_noise}, s.evaluations));
-    beside.push_back(evaluations);
-  }
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> beside, PlanReleases(grown, s));
   WISP_RETURN_IF_ERROR(Budget::Calibrate(grown, of_training, options, beside));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(grown, s));
@@ -413,7 +389,7 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
   // Each charge of training brings the next evaluation nearer, by a share that follows from the plan in force at that
-  // time. So a later plan never moves an evaluation back.
+  // time. So a later plan never moves an evaluation back. The first one has the events since it was half due.
   double due = 0;
   std::optional<int64_t> newest, until;
   std::optional<DeploymentSettings> then;
@@ -433,9 +409,10 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
                          "', which is not a valid time");
     newest = std::max(newest.value_or(*second), *second);
     const double evaluations = then->evaluations - std::min(then->evaluations, then->evaluations_before);
-    const double before = std::floor(due);
+    const auto moments = [&] { return std::floor(due + 1e-9) + (due >= 0.5 ? 1 : 0); };
+    const double before = moments();
     due += static_cast<double>(e.mechanism.steps()) * evaluations / static_cast<double>(then->num_steps());
-    if (std::floor(due + 1e-9) > before) until = newest;
+    if (moments() > before || evaluations == 0) until = newest;
   }
   return until ? *until : newest.value_or(now);
 }
@@ -443,7 +420,9 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSetti
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const DeploymentSettings& settings,
                                      const DeploymentLeft& left, const Architecture& architecture, uint64_t most) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PlanSteps(architecture, settings));
-  if (left.by_filter)
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(settings.delta));
+  WISP_ASSIGN_OR_RETURN(const privacy::LedgerFigures figures, ledger.Stated(delta));
+  if (left.by_filter || figures.basis == privacy::LedgerFigures::Basis::kAdaptive)
     return ledger.StepsThatFit(most,
                                [&](uint64_t steps) { return ChargesWithEvaluations(plan, steps, settings, left); });
   uint64_t covered = 0;

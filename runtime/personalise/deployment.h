@@ -84,9 +84,6 @@ struct DeploymentSettings {
   uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
   // The mean share of all records that is there when a step is taken: 1, or less if records come over time.
   double share_present() const;
-  // The noise that is half of what chance does to the sum of an evaluation anyway: gains of records were measured to
-  // deviate by a fifth of the gain that counts as 1. More is needed only where that costs more than kMostOfEvaluations.
-  double enough_evaluation_noise() const;
   bool operator==(const DeploymentSettings&) const = default;
 };
 
@@ -112,8 +109,10 @@ Result<std::vector<privacy::Mechanism>> RunMechanisms(const Architecture& archit
 std::string ToText(const DeploymentSettings& settings);
 Result<DeploymentSettings> ParseDeploymentSettings(const std::string& text);
 
-// The share of epsilon that all evaluations of a plan may cost alone.
-inline constexpr double kMostOfEvaluations = 0.3;
+// The most of the plan's budget (plan_releases.h) that its evaluations take.
+inline constexpr double kMostOfEvaluations = 0.1;
+// True if evaluations are charged.
+inline bool EvaluatesPrivately(const DeploymentSettings& s) { return s.evaluations > 0 && s.evaluates_locally == 0; }
 
 struct Deployment {
   DeploymentSettings settings;
@@ -159,8 +158,9 @@ Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);
 
 // The second since 1970 up to which events train; later ones are for evaluation. It is public: the plan's constant, or
 // the time of the charge with which the newest of the plan's evaluations became due. So training lags behind by the
-// time between two evaluations, and each evaluation uses events that no candidate has learned from. Before the first
-// evaluation it is the newest charge of training, or `now` without charges. Without evaluation all events train.
+// time between two evaluations, and each evaluation uses events that no candidate has learned from. For the first
+// evaluation it is the charge with which that was half due, and before it the newest charge of training, or `now`
+// without charges. Without evaluation all events train.
 Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSettings& settings, int64_t now);
 
 // The steps, up to `most`, that the plan pays for when it trains a model of this shape. They are fewer than the plan

@@ -132,7 +132,7 @@ std::array<int64_t, 2> SumGains(const Architecture& architecture, const Paramete
 Status CheckModels(const Architecture& architecture, const data::Sequences& records) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   if (records.item_keys.size() == architecture.num_items) return OkStatus();
-  return InvalidArgument("the evaluation records have ", records.item_keys.size(), " items, the models have ",
+  return InvalidArgument("the records have ", records.item_keys.size(), " items, the models have ",
                          architecture.num_items);
 }
 

@@ -1,8 +1,8 @@
 // Interprets noised sums of gains: whether the candidates of some evaluations were better than the base for people in
 // general, with a stated probability of error; and how likely it is that a difference of some size is detected.
 //
-// The claim of kBetter: the candidates' mean gains, weighted as below, are above 0 for the population from which the
-// evaluation records were sampled. Let w_t = decay^(number of evaluations after t) and W their sum. S_t and M_t are the
+// The claim of kBetter: the candidates' mean gains, weighted as below, are above 0 for the population of which the
+// records are samples. Let w_t = decay^(number of evaluations after t) and W their sum. S_t and M_t are the
 // noised sums of gains and of their squares, and nu is the noise on S_t. z is the quantile of the normal distribution
 // for `error` / (2 num_evaluations):
 //     evidence  = sum w_t S_t
@@ -27,7 +27,7 @@
 namespace wisp {
 
 struct Evaluation {
-  double gains = 0, squares = 0;  // noised sums over the evaluation records; a gain is from -1 to 1
+  double gains = 0, squares = 0;  // noised sums over the records; a gain is from -1 to 1
   double noise_multiplier = 0;
   uint64_t base = 0, candidate = 0;  // ModelFile::content_hash() of the two models; 0: unknown
   uint64_t line = 0;                 // lineage of the candidate (lineage.h); 0: unknown
@@ -71,7 +71,7 @@ Served Serve(const EvaluationRule& rule, std::span<const Evaluation> evaluations
 
 // A public guess of what an evaluation will find.
 struct ExpectedGain {
-  uint32_t num_records = 0;  // number of evaluation records
+  uint32_t num_records = 0;  // number of records that have events to test
   double mean = 0;           // mean gain of a record, in units of gain_scale
   double deviation = 0;      // deviation of one record's gain
 };

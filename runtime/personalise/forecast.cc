@@ -39,11 +39,11 @@ constexpr double kNoiseToShrink = 0.2;
 // Fewer training records than that are not worth a release beside the steps. In long plans there is another one after
 // so many runs, because tastes turn.
 constexpr uint32_t kLeastForReleases = 200, kRunsPerRelease = 90, kMostReleases = 4;
-// The share of epsilon for the weight of the output bias. One number needs little.
-constexpr double kBiasWeightShare = 0.2;
-// Successions are released if the records count at least that much for each item. Their share of epsilon where steps
+// The share of the budget (plan_releases.h) for the weight of the output bias. One number needs little.
+constexpr double kBiasWeightShare = 0.04;
+// Successions are released if the records count at least that much for each item. Their share of the budget where steps
 // teach much, too, and elsewhere.
-constexpr double kCountedPerItem = 2.4, kShareBesideSteps = 0.7, kShareAlone = 0.85;
+constexpr double kCountedPerItem = 2.4, kShareBesideSteps = 0.45, kShareAlone = 0.75;
 // Where steps teach little beside them, they should not take back what successions bring.
 constexpr double kRateBesideSuccessions = 0.1;
 constexpr uint32_t kLeastEvaluations = 2, kMostEvaluations = 12, kRecordsPerEvaluation = 400, kMostBatch = 4096;
@@ -102,6 +102,11 @@ void Advise(const DeploymentSettings& s, Outlook& o) {
     o.advice.push_back(
         "no evaluation of this plan can detect a gain of a realistic size, so the base stays the served model; "
         "evaluate fewer times (`evaluations`), or evaluate locally (`evaluation`)");
+  if (s.runs == 1 && s.evaluations > 0 && s.trains_until == 0)
+    o.advice.push_back(
+        "a plan of one run evaluates by no event, and so serves the base: plan more runs (`runs`), or divide the log "
+        "by "
+        "a day (`trains_until`)");
 }
 
 }  // namespace
@@ -113,8 +118,12 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& r) {
   s.epsilon = r.epsilon;
   s.delta = r.delta;
   s.runs = r.runs;
-  // Each evaluation costs noise in all of them, and more records need less of it. At most one a run.
-  const uint32_t worth = std::clamp(r.num_records_public / kRecordsPerEvaluation, kLeastEvaluations, kMostEvaluations);
+  // Training lags behind by the time between two evaluations. Where that does not matter, few records have few of them,
+  // with less noise each. At most one a run.
+  const bool lags = r.trains_until == 0 || r.evaluates_locally;
+  const uint32_t worth =
+      lags ? kMostEvaluations
+           : std::clamp(r.num_records_public / kRecordsPerEvaluation, kLeastEvaluations, kMostEvaluations);
   s.evaluations = std::min(r.runs, r.evaluations.value_or(worth));
   s.evaluates_locally = r.evaluates_locally ? 1 : 0;
   s.trains_until = r.trains_until;
@@ -196,26 +205,29 @@ PublicNumbers GetPublicNumbers(const Architecture& a, const DeploymentSettings& 
           .weighs_bias = s.bias_weight_releases > 0};
 }
 
-Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t typical_events) {
+Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t typical_events,
+                    privacy::PrivacyUnit unit) {
   Outlook o{.noise_to_signal = NoiseToSignal(a, s),
             .typical_events = std::min<uint32_t>(typical_events > 0 ? typical_events : kTypicalEvents, a.max_length)};
   o.noise_of_an_item = ComputeItemNoise(a, s, o.typical_events);
   o.succession_signal = ComputeSuccessionSignal(a, s, o.typical_events);
   o.expected = ForecastGain(GetPublicNumbers(a, s));
   o.kind = o.expected.is_near ? KindByGain(o.expected) : KindByNoise(o.noise_to_signal, o.noise_of_an_item);
-  if (s.evaluations > 0 && s.evaluates_locally == 0) {
-    const auto evaluated_records = static_cast<uint32_t>(std::lround(s.share_present() * s.num_records_public));
+  if (EvaluatesPrivately(s)) {
+    // The most that gains of records were measured to deviate by, in the gain that counts as 1.
+    constexpr double kDeviation = 0.4;
+    const bool end = unit != privacy::PrivacyUnit::kUser && s.trains_until == 0;
+    const auto evaluated_records =
+        static_cast<uint32_t>(std::lround(s.share_present() * s.num_records_public / (end ? s.evaluations + 1 : 1)));
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;
-      // A cautious guess: a record's gain deviates by more than half of the gain that counts as 1.
-      const ExpectedGain evaluated{.num_records = evaluated_records, .mean = share, .deviation = 0.6};
+      const ExpectedGain evaluated{.num_records = evaluated_records, .mean = share, .deviation = kDeviation};
       const auto power = [&](uint32_t evaluations) {
         return Power(s.rule(), evaluated, s.evaluation_noise, evaluations);
       };
       o.power.push_back({gain, power(1), power((s.evaluations + 1) / 2), power(s.evaluations)});
-      // Gains of weights were measured to deviate by up to 0.4 of the gain that counts as 1.
       const ExpectedGain weighed{
-          .num_records = s.num_records_public, .mean = std::min(1.0, gain / kBiasGainScale), .deviation = 0.4};
+          .num_records = s.num_records_public, .mean = std::min(1.0, gain / kBiasGainScale), .deviation = kDeviation};
       if (s.bias_weight_releases > 0)
         o.power.back().by_weight = Power(s.weight_rule(), weighed, s.bias_weight_noise, 1);
       if (!o.found && o.power.back().after_all >= 0.8) o.found = gain;

@@ -87,8 +87,10 @@ inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeItemGain = 0.5, kNo
 inline constexpr uint32_t kTypicalEvents = 10;
 // The numbers by which a measured deployment is found, for kTypicalEvents.
 PublicNumbers GetPublicNumbers(const Architecture& architecture, const DeploymentSettings& settings);
-// For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents.
-Outlook MakeOutlook(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0);
+// For settings with their noise. `typical_events` is a public guess of a record's length; 0: kTypicalEvents. With
+// another unit than the user an evaluation has only the records that came since the one before.
+Outlook MakeOutlook(const Architecture& architecture, const DeploymentSettings& settings, uint32_t typical_events = 0,
+                    privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser);
 
 // Processor seconds of all threads together, and wall-clock seconds, for one run and for one evaluation. A run comes
 // with its accounting and, if the plan has any, with a release of successions. Reading the log comes on top.

@@ -4,35 +4,16 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/personalise/plan_releases.h"
+
 namespace wisp {
 namespace {
 
-double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-
-// The mu of the Gaussian mechanism that costs epsilon at delta.
-double MuOf(double epsilon, double delta) {
-  double low = 0, high = 100;
-  for (int i = 0; i < 60; ++i) {
-    const double mu = (low + high) / 2;
-    const double needed = NormalCdf(mu / 2 - epsilon / mu) - std::exp(epsilon) * NormalCdf(-mu / 2 - epsilon / mu);
-    (needed < delta ? low : high) = mu;
-  }
-  return low;
-}
-
-double ComputeEvaluationNoise(const DeploymentSettings& s) {
-  const double least = std::sqrt(s.evaluations) / MuOf(kMostOfEvaluations * s.epsilon, s.delta);
-  return std::max(least, s.enough_evaluation_noise());
-}
-
 // The mu that the plan's releases and evaluations leave for its steps.
 double MuOfSteps(const DeploymentSettings& s) {
-  const auto square = [&](double share) {
-    const double mu = share > 0 ? MuOf(share * s.epsilon, s.delta) : 0;
-    return mu * mu;
-  };
-  double left = square(1) - square(s.bias_weight_share) - square(s.succession_share);
-  if (s.evaluations > 0 && s.evaluates_locally == 0) {
+  const double budget = ComputeBudget(s);
+  double left = budget * (1 - s.bias_weight_share - s.succession_share);
+  if (EvaluatesPrivately(s)) {
     const double noise = ComputeEvaluationNoise(s);
     left -= s.evaluations / (noise * noise);
   }
@@ -60,8 +41,7 @@ DeploymentSettings ScalePlan(const Architecture& a, const DeploymentRequest& oth
   scale();
   const DeploymentSettings without = s;
   ChooseReleases(a, without, s);
-  if (s.succession_releases > 0)
-    s.succession_noise = std::sqrt(s.succession_releases) / MuOf(s.succession_share * s.epsilon, s.delta);
+  if (s.succession_releases > 0) s.succession_noise = NoiseOfShare(s, s.succession_share, s.succession_releases);
   scale();
   return s;
 }

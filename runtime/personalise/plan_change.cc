@@ -109,7 +109,8 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   // Charges through the filter may use all of the ledger's limit, which may be above the plan's.
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   if (limit) s.epsilon = limit->epsilon(), s.delta = limit->delta();
-  s.evaluations_before = now.evaluations - static_cast<uint32_t>(deployment.before.evaluations);
+  if (EvaluatesPrivately(now))
+    s.evaluations_before = now.evaluations - static_cast<uint32_t>(deployment.before.evaluations);
   WISP_RETURN_IF_ERROR(CheckSettings(s));
   const PrivacyGoal goal = {.epsilon = s.epsilon, .noise_multiplier = {}, .delta = s.delta};
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, s.num_records_public));

@@ -80,12 +80,9 @@ Status Write(const std::string& path, const ModelFile& base, const BetterWeight&
 
 Result<std::optional<BetterWeight>> FindBetterWeight(const privacy::Ledger& ledger, const DeploymentSettings& settings,
                                                      uint64_t base_hash) {
-  WISP_ASSIGN_OR_RETURN(std::vector<privacy::LedgerResult> results, ledger.Results());
+  WISP_ASSIGN_OR_RETURN(std::vector<StoredWeighedBias> stored, ReadWeighedBiases(ledger, base_hash));
   std::optional<BetterWeight> better;
-  for (privacy::LedgerResult& result : results) {
-    if (!IsWeighedBias(result.text)) continue;
-    WISP_ASSIGN_OR_RETURN(const WeighedBias weighed, ParseWeighedBias(result.text));
-    if (weighed.base != base_hash) continue;
+  for (auto& [weighed, result] : stored) {
     // A changed plan has no releases, and the error that was stated for those before it holds.
     WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, result.seq));
     const EvaluationRule rule = then.value_or(settings).weight_rule();

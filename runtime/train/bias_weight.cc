@@ -130,6 +130,17 @@ void ForEachField(Weighed& weighed, const Use& field) {
 
 bool IsWeighedBias(std::string_view text) { return text.starts_with(kGain); }
 
+Result<std::vector<StoredWeighedBias>> ReadWeighedBiases(const privacy::Ledger& ledger, uint64_t base) {
+  WISP_ASSIGN_OR_RETURN(std::vector<privacy::LedgerResult> results, ledger.Results());
+  std::vector<StoredWeighedBias> stored;
+  for (privacy::LedgerResult& result : results) {
+    if (!IsWeighedBias(result.text)) continue;
+    WISP_ASSIGN_OR_RETURN(const WeighedBias weighed, ParseWeighedBias(result.text));
+    if (weighed.base == base) stored.push_back({weighed, std::move(result)});
+  }
+  return stored;
+}
+
 std::string ToText(const WeighedBias& weighed) {
   std::string text;
   ForEachField(weighed, [&](std::string_view name, auto value) { privacy::PutNumber(text, name, value); });

@@ -70,6 +70,13 @@ Result<WeighedBias> ParseWeighedBias(const std::string& text);
 // True if a ledger's result begins as such a text does.
 bool IsWeighedBias(std::string_view text);
 
+// The releases of a ledger that weighed the bias of that model, the oldest first.
+struct StoredWeighedBias {
+  WeighedBias weighed;
+  privacy::LedgerResult result;
+};
+Result<std::vector<StoredWeighedBias>> ReadWeighedBiases(const privacy::Ledger& ledger, uint64_t base);
+
 // The gains of one record with each weight over `bias` as it is, on the grid of gain_sums.h. The lists are those after
 // the record's newest events.
 class BiasGains {

@@ -351,7 +351,7 @@ def test_the_output_says_that_evaluation_is_local():
     r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger")
     check_labels(r.out)
     assert says(
-        "on no event: the evaluation records have none later than what the candidate learned from, so it cannot$",
+        "on no event: the log has none later than what the candidate learned from, so it cannot$",
         r.out,
     ), "an evaluation without events is not said to be one"
     r = run("wisp plan --left --data log.db --model base.wisp --ledger local.ledger")

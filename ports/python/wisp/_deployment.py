@@ -52,7 +52,7 @@ def make_plan(
     num_records_public: a number of records that anybody may know. unit: the definition of one record.
     evaluation: who decides whether a personalised model is better: "private", an evaluation by later events that is
       charged; "local", one that is not, for models that never leave the device; "none".
-    evaluations: runs that evaluate; 0: one for 400 records, 2 to 12.
+    evaluations: runs that evaluate; 0: 12, or fewer if trains_until is set and records are few.
     steps_per_run: 0: 30 passes over the records in all runs together.
     trains_until: seconds since 1970; later events evaluate and do not train, for a log that does not grow. 0: each
       evaluation uses what came after the one before it.

@@ -163,11 +163,11 @@ class Plan:
     was_there: bool  #: the ledger already had the plan, and nothing was written
     noise_of_an_item: float
     succession_releases: int  #: of the counts of which item follows which; 0: none
-    succession_share: float  #: of epsilon, which these releases would cost alone
+    succession_share: float  #: of the plan's budget, which these releases take
     succession_noise: float  #: multiplier of a release
     succession_signal: float  #: an item's counts in a release, beside its noise
     bias_weight_releases: int  #: of the weight of the output bias; 0: none
-    bias_weight_share: float  #: of epsilon, which these releases would cost alone
+    bias_weight_share: float  #: of the plan's budget, which these releases take
     bias_weight_noise: float  #: multiplier of a release
 
 

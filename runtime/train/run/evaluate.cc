@@ -30,6 +30,11 @@ Partial EvaluateSome(size_t num_items, std::span<const RankingCase> cases, size_
 
 }  // namespace
 
+bool IsRankable(const Architecture& a, const RankingCase& c) {
+  const auto is_item = [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.num_items); };
+  return is_item(c.target) && std::all_of(c.history.begin(), c.history.end(), is_item);
+}
+
 RankingQuality EvaluateScores(size_t num_items, std::span<const RankingCase> cases, Workers& workers,
                               const ModelLists& lists, const std::function<ScoreItems()>& make) {
   std::vector<Partial> partials(workers.size());

@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 
+#include "runtime/core/architecture.h"
 #include "runtime/core/served_list.h"
 #include "runtime/core/threads.h"
 #include "runtime/layers/model_view.h"
@@ -21,6 +22,9 @@ struct RankingCase {
   std::span<const int32_t> history;  // at least one item, oldest first
   int32_t target;
 };
+
+// True if the target and the history are items of the model.
+bool IsRankable(const Architecture& architecture, const RankingCase& ranking_case);
 
 struct RankingQuality {
   double hit_at_10 = 0, ndcg_at_10 = 0;

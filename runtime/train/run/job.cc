@@ -77,12 +77,7 @@ class JobRun {
       // A refusal would reveal that a record exists or is malformed.
       result_.num_dropped =
           std::erase_if(set_.records, [&](const Record& r) { return !IsTrainable(spec_.architecture, r, longest); });
-      const auto is_item = [this](int32_t id) {
-        return id >= 0 && id < static_cast<int64_t>(spec_.architecture.num_items);
-      };
-      const auto is_bad = [&](const RankingCase& c) {
-        return !is_item(c.target) || !std::all_of(c.history.begin(), c.history.end(), is_item);
-      };
+      const auto is_bad = [&](const RankingCase& c) { return !IsRankable(spec_.architecture, c); };
       std::erase_if(set_.validation, is_bad);
       std::erase_if(set_.test, is_bad);
     } else if (set_.records.empty() && job_.sequences != nullptr) {

@@ -42,13 +42,13 @@ class Releaser {
                                 .run = trainer_.run(),
                                 .base = is_start() ? options_.base_model_hash : job_.weighed.hash};
       WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest all, BiasWeightCharge(o, kind(), plan.releases));
-      WISP_ASSIGN_OR_RETURN(const std::optional<WeighedBias> known, FindNewest(o.base));
-      WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all, known ? Next::kByStep : Next::kNow));
+      WISP_ASSIGN_OR_RETURN(const std::vector<StoredWeighedBias> known, ReadWeighedBiases(*p_.ledger, o.base));
+      WISP_ASSIGN_OR_RETURN(const bool due, IsDue(all, known.empty() ? Next::kNow : Next::kByStep));
       if (due) {
         released.any = true;
         WISP_RETURN_IF_ERROR(WeighBias(records, o));
-      } else if (known) {
-        SetBias(known->Choose());
+      } else if (!known.empty()) {
+        SetBias(known.back().weighed.Choose());
       }
     }
     if (const ReleasePlan& plan = job_.successions; plan.releases > 0) {
@@ -70,18 +70,6 @@ class Releaser {
 
   // True if the model whose bias is weighed is the one that the run starts from.
   bool is_start() const { return job_.weighed.weights.empty(); }
-
-  // The newest release for the bias of that model; nullopt: it was never weighed.
-  Result<std::optional<WeighedBias>> FindNewest(uint64_t base) const {
-    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, p_.ledger->Results());
-    std::optional<WeighedBias> newest;
-    for (const privacy::LedgerResult& result : results) {
-      if (!IsWeighedBias(result.text)) continue;
-      WISP_ASSIGN_OR_RETURN(const WeighedBias weighed, ParseWeighedBias(result.text));
-      if (weighed.base == base) newest = weighed;
-    }
-    return newest;
-  }
 
   // True if the next of the releases of `all` comes before this step: as they are spread over the steps, or now.
   enum class Next { kByStep, kNow };

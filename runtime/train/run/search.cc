@@ -41,13 +41,12 @@ int64_t ScorePrivately(const Architecture& a, const ParameterSource& source, con
       MakeModelView(a, host, {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), a, source)});
   const PackedWeights weights(*graph, source);
   const RecordSet records = MakeRecords(sequences, a.max_length, hold_out);
-  const auto is_item = [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.num_items); };
   std::vector<int64_t> sums(workers.size());
   workers.Run([&](size_t worker) {
     ListScorer scorer(*graph, weights.view(), lists);
     for (size_t i = worker; i < records.test.size(); i += workers.size()) {
       const auto& [history, target] = records.test[i];
-      if (!is_item(target) || !std::all_of(history.begin(), history.end(), is_item)) continue;
+      if (!IsRankable(a, records.test[i])) continue;
       // From 0 to 1 whatever the scores are, and rounded down.
       const double ndcg = std::clamp(Ndcg(scorer.FindPosition(target, scorer.Score(history), history)), 0.0, 1.0);
       sums[worker] += static_cast<int64_t>(ndcg * kCountSteps);

@@ -414,7 +414,7 @@ TEST_F(EventLogKeep, UsersKeepTheirNewest) {
   EXPECT_EQ(log.Count()->events, 1u);
 }
 
-// A record is removed whole, or stays whole under its name: a half of it could get into another part of the split than
+// A record is removed whole, or stays whole under its name: a half of it would be another record than
 // the whole.
 TEST_F(EventLogKeep, UnitsAreForgottenWhole) {
   const std::string path = folder_ / "log.db";

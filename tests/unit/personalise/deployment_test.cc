@@ -182,20 +182,42 @@ TEST_F(DeploymentTest, AfterAChargeThereIsNoPlanAndNothingOfOne) {
   EXPECT_TRUE(ledger.Plans()->empty());
 }
 
-// An evaluation takes at most 0.3 of epsilon, and no more than makes its noise half of what chance does to its sum.
+// Evaluations take a tenth of the budget at most, and no more than makes their noise half of what chance does to a sum.
 TEST_F(DeploymentTest, EvaluationsCostSomeNoiseOfEachStep) {
   DeploymentSettings settings = kDeployment;
   settings.evaluations = 0;
   const Deployment none = MustPlan(settings), some = MustPlan();
   EXPECT_EQ(none.charges.size(), 1u);
   EXPECT_GT(some.settings.training_noise, 1.01 * none.settings.training_noise);
-  EXPECT_LT(some.settings.training_noise, 1.08 * none.settings.training_noise);
-  Ledger ledger = Open();
-  ASSERT_TRUE(ledger.Charge(some.charges.back()).ok());
-  EXPECT_NEAR(Spent(ledger), 0.3 * 4, 0.02);
+  EXPECT_LT(some.settings.training_noise, 1.06 * none.settings.training_noise);
+  constexpr double kMu = 0.925;  // of a Gaussian mechanism with epsilon 4 at delta 1e-5
+  EXPECT_NEAR(some.settings.evaluation_noise, std::sqrt(6 / kMostOfEvaluations) / kMu, 0.05);
   settings = kDeployment;
   settings.num_records_public = 1'000'000, settings.delta = 1e-7;
   EXPECT_EQ(MustPlan(settings).settings.evaluation_noise, 100);
+}
+
+// Whatever is wished, the releases leave something for the steps.
+TEST_F(DeploymentTest, AnyWishLeavesStepsTheirShare) {
+  for (const double epsilon : {0.1, 4.0, 30.0, 50.0}) {
+    for (const uint32_t records : {20u, 400u, 20'000u}) {
+      for (const uint32_t evaluations : {2u, 52u}) {
+        DeploymentSettings settings = kDeployment;
+        settings.epsilon = epsilon, settings.num_records_public = records, settings.expected_batch = 20;
+        settings.runs = 52, settings.steps_per_run = 1, settings.evaluations = evaluations;
+        const double alone = [&] {
+          DeploymentSettings without = settings;
+          without.evaluations = 0;
+          return MustPlan(without).settings.training_noise;
+        }();
+        settings.bias_weight_releases = settings.succession_releases = 4;
+        settings.bias_weight_share = 0.04, settings.succession_share = 0.75;
+        const double noise = MustPlan(settings).settings.training_noise;
+        EXPECT_GT(noise, alone) << epsilon << " " << records;
+        EXPECT_LT(noise, 4 * alone) << epsilon << " " << records;
+      }
+    }
+  }
 }
 
 // Training sessions share the steps by how many people there are: in proportion to the sums of a straight line from the
@@ -278,22 +300,42 @@ TEST_F(DeploymentTest, TrainsUntilTheNewestEvaluationBecameDue) {
     return static_cast<int64_t>(timegm(&time)) + 1;
   };
   EXPECT_EQ(until(), 77) << "nothing was trained yet";
-  charge(10);
-  EXPECT_EQ(until(), charged_at(0));
   charge(9);
-  EXPECT_EQ(until(), charged_at(1)) << "nothing was evaluated yet";
+  EXPECT_EQ(until(), charged_at(0));
   charge(1);
-  EXPECT_EQ(until(), charged_at(2)) << "the first evaluation is due";
+  EXPECT_EQ(until(), charged_at(1));
+  charge(9);
+  EXPECT_EQ(until(), charged_at(1)) << "what comes from now on is for the first evaluation";
+  charge(1);
+  EXPECT_EQ(until(), charged_at(3)) << "the first evaluation is due";
   charge(19);
-  EXPECT_EQ(until(), charged_at(2)) << "training lags behind, until it is evaluated by what came since";
+  EXPECT_EQ(until(), charged_at(3)) << "training lags behind, until it is evaluated by what came since";
   charge(2);
-  EXPECT_EQ(until(), charged_at(4));
+  EXPECT_EQ(until(), charged_at(5));
   settings.trains_until = 1'700'000'000;
   EXPECT_EQ(*TrainsUntil(ledger, settings, 77), 1'700'000'000);
   settings.evaluations = 0;
   EXPECT_EQ(*TrainsUntil(ledger, settings, 77), data::kLatestSecond) << "without evaluation all events train";
   settings.trains_until = -1;
   EXPECT_EQ(CheckSettings(settings).code(), StatusCode::kInvalidArgument);
+}
+
+// After the last evaluation nothing is kept back any more.
+TEST_F(DeploymentTest, WithoutAnEvaluationLeftAllEventsTrain) {
+  DeploymentSettings settings = kDeployment;
+  settings.evaluations_before = settings.evaluations;
+  const Deployment deployment = MustPlan(settings);
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
+  const int64_t before = std::time(nullptr);
+  for (int run = 0; run < 2; ++run) {
+    ChargeRequest some = deployment.charges.front();
+    some.mechanism = *some.mechanism.WithSteps(30);
+    some.loss_slack = 0;
+    ASSERT_TRUE(ledger.Charge(some).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(run == 0 ? 2100 : 0));
+  }
+  EXPECT_GT(*TrainsUntil(ledger, deployment.settings, 77), before + 2) << "that of the newest charge";
 }
 
 TEST_F(DeploymentTest, SettingsAreReadBackAndNothingElseIs) {

@@ -34,17 +34,20 @@ TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
   const DeploymentSettings s = SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 12});
   EXPECT_EQ(s.expected_batch, 500u) << "a quarter";
   EXPECT_EQ(s.steps_per_run * s.runs, 120u) << "30 passes";
-  EXPECT_EQ(s.evaluations, 5u) << "one for 400 records";
+  EXPECT_EQ(s.evaluations, 12u) << "training waits for them";
+  EXPECT_EQ(SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 12, .trains_until = 9})
+                .evaluations,
+            5u)
+      << "one for 400 records";
   const DeploymentSettings year =
       SuggestDeployment({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
   EXPECT_EQ(year.steps_per_run, 1u) << "every run has a step";
   const DeploymentSettings few = SuggestDeployment({.num_records_public = 20, .epsilon = 4, .delta = 1e-5, .runs = 3});
   EXPECT_EQ(few.expected_batch, 20u) << "no more than there are";
-  EXPECT_EQ(few.evaluations, 2u);
+  EXPECT_EQ(few.evaluations, 3u) << "one a run";
   const DeploymentSettings many =
       SuggestDeployment({.num_records_public = 1'000'000, .epsilon = 4, .delta = 1e-7, .runs = 3});
   EXPECT_EQ(many.expected_batch, 4096u);
-  EXPECT_EQ(many.evaluations, 3u) << "one a run";
   const DeploymentSettings asked = SuggestDeployment({.num_records_public = 2000,
                                                       .epsilon = 4,
                                                       .delta = 1e-5,

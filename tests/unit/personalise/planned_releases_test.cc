@@ -21,7 +21,7 @@ class PlannedReleases : public PlannedRunTest {
   static DeploymentSettings WithRelease(uint32_t releases = 1) {
     DeploymentSettings settings = Settings();
     settings.succession_releases = releases;
-    settings.succession_share = 0.7;
+    settings.succession_share = 0.45;
     return settings;
   }
   Deployment MustCalibrate(const DeploymentSettings& settings) {
@@ -45,7 +45,7 @@ TEST_F(PlannedReleases, EverythingTogetherCostsAtMostThePlan) {
   for (const uint32_t releases : {1u, 3u}) {
     DeploymentSettings settings = WithRelease(releases);
     settings.bias_weight_releases = releases;
-    settings.bias_weight_share = 0.2;
+    settings.bias_weight_share = 0.04;
     const Deployment deployment = MustCalibrate(settings);
     const std::vector<ChargeRequest>& all = deployment.charges;
     ASSERT_EQ(all.size(), 4u);
@@ -124,7 +124,7 @@ TEST_F(PlannedReleases, AFixedBiasIsWeighedWhereThereAreEnoughRecords) {
         SuggestDeployment({.num_records_public = records, .epsilon = 4, .delta = 1e-5, .runs = runs});
     ChooseReleases(a, s, s);
     EXPECT_EQ(s.bias_weight_share > 0, s.bias_weight_releases > 0);
-    EXPECT_LT(s.bias_weight_share, 0.3) << "it costs little";
+    EXPECT_LT(s.bias_weight_share, 0.1) << "it costs little";
     return s.bias_weight_releases;
   };
   EXPECT_EQ(releases(OutputBias::kFixed, 2000, 6), 1u);
@@ -158,7 +158,7 @@ TEST_F(PlannedReleases, TheFirstRunPutsThemIntoTheCandidate) {
 TEST_F(PlannedReleases, TheFirstRunWeighsTheBias) {
   DeploymentSettings settings = Settings();
   settings.bias_weight_releases = 1;
-  settings.bias_weight_share = 0.2;
+  settings.bias_weight_share = 0.04;
   MakeBase(base_path_, 1, false, 0, OutputBias::kFixed);
   Plan(settings);
   while (MustRun().left.steps > 0) ASSERT_LT(runs_, 8);
@@ -187,7 +187,7 @@ TEST_F(PlannedReleases, StoppedAnywhere_TheyArePaidForOnce) {
 
 TEST_F(PlannedReleases, AChangedPlanKeepsThemAndReleasesNone) {
   DeploymentSettings settings = WithRelease();
-  settings.succession_share = 0.3;  // leaves the filter enough for other steps
+  settings.succession_share = 0.1;  // leaves the filter enough for other steps
   Plan(settings);
   MustRun();
   const std::vector<Succession> first = Of(files_.candidate);

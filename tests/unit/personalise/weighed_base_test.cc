@@ -47,7 +47,7 @@ class WeighedBase : public PlannedRunTest {
     DeploymentSettings settings = Settings();
     settings.learning_rate = 1e-6;  // candidates hardly differ from what they start from
     settings.bias_weight_releases = 1;
-    settings.bias_weight_share = 0.2;
+    settings.bias_weight_share = 0.04;
     return settings;
   }
   // All weights of a model, as floats.

@@ -368,6 +368,8 @@ FAULTS = [
          "bias_weight_test:WeighedBias.ChoosesTheLeastChangeThatIsAboutAsGoodAsTheBest"),
         ("bias-weight-without-noise", "WeighedBias::Choose", "std::pow(noise_multiplier * RecordNorm(), 2)", "0",
          "bias_weight_test:WeighedBias.ChoosesTheLeastChangeThatIsAboutAsGoodAsTheBest"),
+        ("weight-of-another-base", "ReadWeighedBiases", "if (weighed.base == base) stored", "stored",
+         "weighed_base_test:WeighedBase.TheRuleIsThatOfCandidates"),
         ("bias-gains-of-one-thread", "ReleaseBiasGains", "sums[k] += part[k];", "sums[k] = part[k];",
          "bias_weight_test:BiasWeight.TheSumsOfAllThreadsAreThoseOfOne"),
     ]),

@@ -4,6 +4,7 @@
     tools/lab/reproduce/gains.py take [--replace] FILE...   adds cells out of lines of measure.py --json, and draws
     tools/lab/reproduce/gains.py draw                       writes what is made of docs/results/gains.jsonl
     tools/lab/reproduce/gains.py check                      says where that differs; exits 1 if it does
+    tools/lab/reproduce/gains.py power WISP                 draws docs/power.svg by plans that WISP makes
 
 A cell is one data set, number of people, epsilon and number of runs; its line has the lowest and the highest gain over
 seeds, of the newest candidate and of what is served in the end. `take` makes a cell of all lines of
@@ -13,10 +14,13 @@ others. `draw` writes the tables of docs/gains.md and README.md, and runtime/per
 import argparse
 import json
 import statistics
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import draw
+from svg_plot import draw_plot
 
 ROOT = Path(__file__).resolve().parents[3]
 LINES, CODE = "docs/results/gains.jsonl", "runtime/personalise/measured_gains.cc"
@@ -213,14 +217,36 @@ def check():
     return 1 if differ else 0
 
 
+def power(wisp):
+    """The chance that a plan finds gains of two sizes, by its evaluations and by the weight of the bias."""
+    people, rows = (250, 500, 1000, 2000, 5000, 10000, 20000), {}
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*words):
+            made = subprocess.run([wisp, *words], cwd=folder, capture_output=True, text=True, check=False)
+            return made.stdout if made.returncode == 0 else fail(made.stderr.strip())
+        run("new", "--recipe", ROOT / "models/recipes/shop.json", "--num-items", "12000", "--out", "base.wisp")
+        for number in people:
+            plan = run("plan", "--model", "base.wisp", "--data", "log.db", "--epsilon", "4", "--num-records-public",
+                       str(number), "--for", "12 days", "--every", "1 day", "--unit", "user", "--dry-run", "--json")
+            for row in json.loads(plan)["power"][:2]:
+                for name, chance in (("evaluations", row["after_all"]), ("weight of the bias", row["by_weight"])):
+                    shown = rows.setdefault(f"{row['gain']:g} by {name}", {})
+                    shown[f"{number:,}"] = (100 * chance, None, None)
+    (ROOT / "docs/power.svg").write_text(
+        draw_plot({"kind": "lines"}, "Chance that a gain in NDCG@10 is found at epsilon 4", "per cent", "people",
+                  [f"{number:,}" for number in people], rows))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["take", "draw", "check"])
+    parser.add_argument("what", choices=["take", "draw", "check", "power"])
     parser.add_argument("files", nargs="*")
     parser.add_argument("--replace", action="store_true", help="drop the cells that the files have not")
     known = parser.parse_intermixed_args()
-    if (known.what == "take") != bool(known.files):
-        fail("take needs files of measure.py --json, draw and check none")
+    if (known.what in ("take", "power")) != bool(known.files):
+        fail("take needs files of measure.py --json, power needs a program, draw and check none")
+    if known.what == "power":
+        return power(Path(known.files[0]).resolve())
     if known.what == "check":
         sys.exit(check())
     if known.what == "take":

@@ -48,7 +48,7 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
             {"epsilon", n.settings.epsilon},
             {"delta", n.settings.delta}};
   if (n.evaluated) j["evaluation_events"] = n.evaluation_events;
-  if (CountsEvaluations(n.settings)) j["evaluations_left"] = n.left.evaluations;
+  if (EvaluatesPrivately(n.settings)) j["evaluations_left"] = n.left.evaluations;
   if (n.training) {
     j["records"] = n.training->num_records;
     j["records_dropped"] = n.training->num_dropped;
@@ -59,13 +59,11 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
   return j;
 }
 
-// Without times in the log, or without events since the last training session, there are no evaluation records. Then
-// the result is noise alone.
+// Without times in the log, or without events since the last training session, the result is noise alone.
 void WarnIfNothingEvaluated(const PlannedRunResult& n) {
   if (!n.evaluated || n.evaluation_events > 0) return;
   PrintText(
-      "          on no event: the evaluation records have none later than what the candidate learned from, so it "
-      "cannot\n"
+      "          on no event: the log has none later than what the candidate learned from, so it cannot\n"
       "          be found better (local only). Is the log written to, and do its times count as the plan says?\n");
 }
 

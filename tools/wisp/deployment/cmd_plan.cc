@@ -259,7 +259,7 @@ Status PrintLeft(const PlanArguments& a, OutputFormat format) {
             {"steps_left", left.steps}, {"epsilon", settings.epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
   if (settings.bias_weight_releases > 0) j["bias_weight_releases_left"] = left.bias_weight_releases;
   if (settings.succession_releases > 0) j["succession_releases_left"] = left.succession_releases;
-  if (CountsEvaluations(settings)) j["evaluations_left"] = left.evaluations;
+  if (EvaluatesPrivately(settings)) j["evaluations_left"] = left.evaluations;
   if (format == OutputFormat::kJson) {
     PrintJson(j);
     return OkStatus();
@@ -354,7 +354,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
                {.request = request, .run = "plan " + Timestamp(), .replaces = a.replace, .dry_run = a.dry_run}));
   const DeploymentSettings& settings = made.deployment.settings;
   Planned planned{.settings = settings,
-                  .outlook = MakeOutlook(base.architecture(), settings, a.typical_events),
+                  .outlook = MakeOutlook(base.architecture(), settings, a.typical_events, unit.unit),
                   .made_before = made.made_before};
   if (a.dry_run) planned.gains = ForecastGains(base.architecture(), request, settings);
   if (settings.evaluations > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)

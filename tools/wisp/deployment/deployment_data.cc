@@ -65,10 +65,8 @@ Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log)
   return data::EventLog::OpenExisting(path);
 }
 
-bool CountsEvaluations(const DeploymentSettings& s) { return s.evaluations > 0 && s.evaluates_locally == 0; }
-
 std::string EvaluationsLeft(const DeploymentSettings& s, const DeploymentLeft& left, const char* before) {
-  if (!CountsEvaluations(s)) return "";
+  if (!EvaluatesPrivately(s)) return "";
   return before + Thousands(left.evaluations) + " of " + Thousands(s.evaluations) + " evaluations";
 }
 

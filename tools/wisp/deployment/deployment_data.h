@@ -42,8 +42,6 @@ struct LogToRead {
 // Refuses a file that has content and is no SQLite file, before SQLite says that it is "not a database".
 Status CheckIsLog(const std::string& path, const char* what = "the log");
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log = {});
-// Returns true if evaluations are counted. Local ones are not: there is one in each training session.
-bool CountsEvaluations(const DeploymentSettings& settings);
 // Returns ", 3 of 12 evaluations" after `before`; empty if evaluations are not counted.
 std::string EvaluationsLeft(const DeploymentSettings& settings, const DeploymentLeft& left, const char* before);
 std::string Megabytes(uint64_t bytes);

@@ -63,7 +63,8 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
                     "none (the newest model is served, better or not)")
           ->check(OneOf({"private", "local", "none"}))
           ->capture_default_str());
-  fixed(AddOptional(c, "--evaluations", a.evaluations, "Number of evaluations. Default: one for 400 records, 2 to 12"));
+  fixed(AddOptional(c, "--evaluations", a.evaluations,
+                    "Number of evaluations. Default: 12, or with --trains-until one for every 400 records, 2 to 12"));
   fixed(c->add_option("--trains-until", a.trains_until,
                       "For a log that does not grow: events after this day, such as 2026-01-01, or second since 1970\n"
                       "are for evaluation only. Default: each evaluation uses the events after the previous one"));

@@ -73,7 +73,7 @@ std::string PlanAndReality(const ReportedDeployment& deployment) {
     row("runs", Thousands(s.runs), Thousands(s.runs - deployment.left.runs));
   }
   row("training steps", Thousands(deployment.steps_planned), Thousands(deployment.steps_done));
-  if (CountsEvaluations(s))
+  if (EvaluatesPrivately(s))
     row("evaluations", Thousands(s.evaluations), Thousands(s.evaluations - deployment.left.evaluations));
   row("epsilon", Short(s.epsilon),
       privacy::EpsilonText(deployment.epsilon_stated, 4) + (deployment.left.by_filter

@@ -31,12 +31,12 @@ public struct Deployment: Sendable {
     public let stepsPerRun: UInt64
     /// At this noise the base is the better model.
     public let isHopeless: Bool
-    /// Releases of the counts of which item follows which; 0: none. Alone they would cost this share of epsilon.
+    /// Releases of the counts of which item follows which; 0: none. They take this share of the plan's budget.
     public let successionReleases: UInt64
     public let successionShare: Double
     /// The noise multiplier of a release.
     public let successionNoise: Double
-    /// Releases of the weight of the output bias; 0: none. Alone they would cost this share of epsilon.
+    /// Releases of the weight of the output bias; 0: none. They take this share of the plan's budget.
     public let biasWeightReleases: UInt64
     public let biasWeightShare: Double
     /// The noise multiplier of a release.

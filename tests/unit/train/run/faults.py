@@ -164,7 +164,7 @@ FAULTS = [
         ("successions-of-a-run-that-is-not-private", "CheckReleases",
          "!starts_from_all || a.adapter || !IsPrivate(options) || !options.base.empty()", "a.adapter",
          "succession_release_test:SuccessionRelease.NeedsAPrivateRunFromAllWeights"),
-        ("new-base-unweighed", "Run", "known ? Next::kByStep : Next::kNow", "Next::kByStep",
+        ("new-base-unweighed", "Run", "known.empty() ? Next::kNow : Next::kByStep", "Next::kByStep",
          "weighed_base_test:Releases/UpdatedBase.IsWeighedAnewIfAReleaseIsLeft/1"),
         ("start-weighed-in-place-of-the-base", "weighed", "is_start() ? job_.start_weights : job_.weighed.weights",
          "job_.start_weights", "weighed_base_test:Releases/UpdatedBase.IsWeighedAnewIfAReleaseIsLeft/1"),

@@ -2,10 +2,10 @@ package dev.wisp
 
 /** Selects who decides whether a personalised model is better than the base. */
 enum class Evaluation(internal val number: Int) {
-    /** Held-out evaluation on a share of the records, which do not train, with noise and a charge. */
+    /** By events later than all that trained, with noise and a charge. */
     PRIVATE(0),
 
-    /** Held-out evaluation without noise and charge: for models that never leave the device. */
+    /** The same without noise and charge: for models that never leave the device. */
     LOCAL(1),
 
     /** No evaluation: the newest model is served, better or not. */
@@ -81,14 +81,14 @@ class Plan internal constructor(
     val secondsOfEvaluation: Double,
     /** The ledger already had the plan, and nothing was written. */
     val wasThere: Boolean,
-    /** Releases of the counts of which item follows which; 0: none. Alone they would cost this share of epsilon. */
+    /** Releases of the counts of which item follows which; 0: none. They take this share of the plan's budget. */
     val successionReleases: Long,
     val successionShare: Double,
     /** The noise multiplier of a release. */
     val successionNoise: Double,
     /** An item's counts in a release, beside its noise. */
     val successionSignal: Double,
-    /** Releases of the weight of the output bias; 0: none. Alone they would cost this share of epsilon. */
+    /** Releases of the weight of the output bias; 0: none. They take this share of the plan's budget. */
     val biasWeightReleases: Long,
     val biasWeightShare: Double,
     /** The noise multiplier of a release. */
