@@ -213,7 +213,8 @@ Outlook MakeOutlook(const Architecture& a, const DeploymentSettings& s, uint32_t
   o.succession_signal = ComputeSuccessionSignal(a, s, o.typical_events);
   o.expected = ForecastGain(GetPublicNumbers(a, s));
   o.kind = o.expected.is_near ? KindByGain(o.expected) : KindByNoise(o.noise_to_signal, o.noise_of_an_item);
-  if (EvaluatesPrivately(s)) {
+  const bool evaluates_nothing = s.runs == 1 && s.trains_until == 0;  // no event comes after its only charge
+  if (EvaluatesPrivately(s) && !evaluates_nothing) {
     // The most that gains of records were measured to deviate by, in the gain that counts as 1.
     constexpr double kDeviation = 0.4;
     const bool end = unit != privacy::PrivacyUnit::kUser && s.trains_until == 0;

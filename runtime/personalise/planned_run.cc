@@ -128,7 +128,6 @@ class PlannedRun {
   }
   // Called only after the log was read, so that a misspelt path leaves no model in a first run.
   Status ServeBaseIfNone() { return has_output_ ? OkStatus() : ServeFile(o_.base_path); }
-  // True if people are served that model.
   Result<bool> IsServed(const ModelFile& model) const {
     if (!has_output_) return false;
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
@@ -211,10 +210,12 @@ class PlannedRun {
   Status ReportIfStartingOver() const {
     if (models_.candidate || models_.start || files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger_));
+    const bool loses_counts = settings().succession_releases > result_.left.succession_releases;
     if (trained > 0)
       Say(Says::kWarning, "training starts over from the base, because no candidate or checkpoint lies beside " +
                               files_.served + "; " + CountedWere(trained, "step") +
-                              " trained before, and what that cost stays charged");
+                              " trained before, and what that cost stays charged" +
+                              (loses_counts ? "; so do counts of which item follows which, which are lost" : ""));
     return OkStatus();
   }
 
@@ -334,7 +335,6 @@ class PlannedRun {
   }
 
   static ParameterSource GetSource(const ModelFile& model) { return ParameterSource(model.tensors()); }
-
   EvaluationOptions MakeEvaluationOptions() const {
     const DeploymentSettings& s = settings();
     return {.ledger = &ledger_,

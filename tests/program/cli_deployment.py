@@ -280,7 +280,7 @@ def test_each_number_of_evaluations_is_shown_once():
     given = "wisp plan --data log.db --model base.wisp --unit user --for '12 days' --steps 1 --dry-run --epsilon 4"
     for evaluations, columns in ((1, "1"), (2, "1 2"), (12, "1 6 12")):
         r = run(f"{given} --num-records-public 600 --evaluations {evaluations} --ledger shown.ledger")
-        head = next(line for line in r.out.splitlines() if "the chance that" in line)
+        head = next(line for line in r.out.splitlines() if "choices in the lists are found" in line)
         assert head.split("found")[1].replace("after", "").split() == columns.split(), head
         rows = [line for line in r.out.splitlines() if "in NDCG@10)" in line]
         assert rows and all(len(line) == len(head) for line in rows), r.out

@@ -192,7 +192,9 @@ void PrintEvaluation(const Planned& p) {
   std::map<uint32_t, double Outlook::PowerRow::*> shown = {{1, &Outlook::PowerRow::after_first}};
   shown.insert(
       {{(s.evaluations + 1) / 2, &Outlook::PowerRow::after_half}, {s.evaluations, &Outlook::PowerRow::after_all}});
-  PrintText("          the chance that so many more of 100 choices in the lists are found");
+  if (p.outlook.power.empty()) return;
+  PrintText("          the chance, if each record has an event in the time of each, that so many\n");
+  PrintText("          more of 100 choices in the lists are found                        ");
   for (const auto& [evaluations, chance] : shown) PrintText("   %8s", ("after " + std::to_string(evaluations)).c_str());
   if (s.bias_weight_releases > 0) PrintText("   %8s", "by weight");
   for (const Outlook::PowerRow& row : p.outlook.power) {

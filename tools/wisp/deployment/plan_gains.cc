@@ -53,7 +53,8 @@ std::string Describe(const GainForecast& forecast) {
     if (by.find(m.carried_by) == std::string::npos) by += (by.empty() ? "" : " or ") + std::string(m.carried_by);
   return "about " + range + " of NDCG@10 by " + by + ", as measured with " + with +
          (forecast.found_better() ? "; there it was found better, and served"
-                                  : "; there it was not found better, and the base was served");
+                                  : "; there it was not found better, and the base was served") +
+         "; less where tastes differ less from the base";
 }
 
 nlohmann::ordered_json GainsToJson(const std::vector<GainAt>& gains) {
