@@ -55,8 +55,8 @@ struct DeploymentSettings {
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // for a sampled softmax; 0: the full one
   uint32_t shrinks_changes = 0;  // 1: TrainingJob::shrink_changes
-  // Releases of the output bias's weight and of successions (ReleasePlan); 0: none. Alone each kind would cost its
-  // share of epsilon; the noise of each release is found by CalibrateDeployment.
+  // Releases of the output bias's weight and of successions (ReleasePlan); 0: none. Each kind takes its share of the
+  // plan's budget (plan_releases.h); the noise of each release is found by CalibrateDeployment.
   uint32_t bias_weight_releases = 0;
   double bias_weight_share = 0, bias_weight_noise = 0;
   uint32_t succession_releases = 0;
@@ -123,10 +123,9 @@ struct Deployment {
 // records, or an epsilon that no noise meets.
 Result<Deployment> CalibrateDeployment(const Architecture& architecture, const DeploymentSettings& settings);
 
-// Writes the limit and the plan into a ledger without charges, all of them or nothing. A limit that
-// somebody else set stays. kPrivacyRefused if something was charged, or was written after `newest_row`
-// (Ledger::NewestRow), up to which the caller read; nullopt: the caller read nothing. Apps call MakePlan (make_plan.h)
-// instead.
+// Writes the limit and the plan into a ledger without charges, both or nothing. A limit that somebody else set stays.
+// kPrivacyRefused if something was charged, or was written after `newest_row` (Ledger::NewestRow), up to which the
+// caller read; nullopt: the caller read nothing. Apps call MakePlan (make_plan.h) instead.
 Status WriteDeployment(privacy::Ledger& ledger, const Deployment& deployment, const std::string& run,
                        std::optional<uint64_t> newest_row = {});
 

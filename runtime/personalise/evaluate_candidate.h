@@ -72,8 +72,8 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
                               const EvaluationOptions& options);
 
 // Charges, then sums the gains of the records, adds noise, stores the sums with the charge (Ledger::AddResult) and
-// returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for
-// options out of range, kPrivacyRefused as in Ledger::Charge; in both cases nothing was read.
+// returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for options out of range,
+// kPrivacyRefused as in Ledger::Charge; in both cases nothing was read.
 Result<Evaluation> EvaluateCandidate(const Architecture& architecture, const ParameterSource& base,
                                      const ParameterSource& candidate, const data::Sequences& records,
                                      const EvaluationOptions& options);

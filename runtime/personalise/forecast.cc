@@ -104,9 +104,8 @@ void Advise(const DeploymentSettings& s, Outlook& o) {
         "evaluate fewer times (`evaluations`), or evaluate locally (`evaluation`)");
   if (s.runs == 1 && s.evaluations > 0 && s.trains_until == 0)
     o.advice.push_back(
-        "a plan of one run evaluates by no event, and so serves the base: plan more runs (`runs`), or divide the log "
-        "by "
-        "a day (`trains_until`)");
+        "a plan of one run evaluates by no event, and so serves the base: plan more runs (`runs`), or divide the "
+        "log by a day (`trains_until`)");
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& request);
 // noise is much beside the signal, changes are shrunk (shrink_changes.h).
 Result<Deployment> PlanDeployment(const Architecture& architecture, const DeploymentRequest& request);
 
-// Sets the releases of the output bias's weight and of successions, and their shares of epsilon; 0 where they are not
-// worth it. They follow from the public numbers of records, items and runs, and from the architecture. `without` is the
-// same plan without them, with its noise.
+// Sets the releases of the output bias's weight and of successions, and their shares of the budget; 0 where they are
+// not worth it. They follow from the public numbers of records, items and runs, and from the architecture. `without` is
+// the same plan without them, with its noise.
 void ChooseReleases(const Architecture& architecture, const DeploymentSettings& without, DeploymentSettings& settings);
 
 // The learning rate that follows from noise and catalogue.
