@@ -320,22 +320,22 @@ TEST_F(DeploymentTest, TrainsUntilTheNewestEvaluationBecameDue) {
   EXPECT_EQ(CheckSettings(settings).code(), StatusCode::kInvalidArgument);
 }
 
-// After the last evaluation nothing is kept back any more.
+// After a change that leaves no evaluation nothing is kept back any more.
 TEST_F(DeploymentTest, WithoutAnEvaluationLeftAllEventsTrain) {
-  DeploymentSettings settings = kDeployment;
-  settings.evaluations_before = settings.evaluations;
-  const Deployment deployment = MustPlan(settings);
+  const Deployment deployment = MustPlan();  // an evaluation for each 20 steps
   Ledger ledger = Open();
   ASSERT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
-  const int64_t before = std::time(nullptr);
-  for (int run = 0; run < 2; ++run) {
-    ChargeRequest some = deployment.charges.front();
-    some.mechanism = *some.mechanism.WithSteps(30);
-    some.loss_slack = 0;
-    ASSERT_TRUE(ledger.Charge(some).ok());
-    std::this_thread::sleep_for(std::chrono::milliseconds(run == 0 ? 2100 : 0));
-  }
-  EXPECT_GT(*TrainsUntil(ledger, deployment.settings, 77), before + 2) << "that of the newest charge";
+  ChargeRequest some = deployment.charges.front();
+  some.mechanism = *some.mechanism.WithSteps(20);
+  some.loss_slack = 0;
+  ASSERT_TRUE(ledger.Charge(some).ok());
+  DeploymentSettings changed = deployment.settings;
+  changed.evaluations_before = changed.evaluations;
+  ASSERT_TRUE(ledger.ChangePlan("r", "changed", {&some, 1}, ToText(changed), *ledger.NewestRow()).ok());
+  const int64_t first = *TrainsUntil(ledger, changed, 77);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  ASSERT_TRUE(ledger.Charge(some).ok());
+  EXPECT_GT(*TrainsUntil(ledger, changed, 77), first) << "that of the newest charge";
 }
 
 TEST_F(DeploymentTest, SettingsAreReadBackAndNothingElseIs) {
