@@ -160,26 +160,6 @@ Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, Trainin
   }
 }
 
-Result<double> Budget::CalibrateReleases(const EpsilonDelta& goal,
-                                         const std::function<Result<ChargeRequest>(double)>& charge) {
-  WISP_ASSIGN_OR_RETURN(const ChargeRequest usual, charge(1));
-  double slack = std::min(1.1 * usual.loss_slack + 1e-9, 1e-3 * goal.epsilon());
-  const auto mechanisms = [&](double noise_multiplier) -> Result<std::vector<Mechanism>> {
-    WISP_ASSIGN_OR_RETURN(const ChargeRequest made, charge(noise_multiplier));
-    return std::vector{made.mechanism};
-  };
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    WISP_ASSIGN_OR_RETURN(const EpsilonDelta target, LeaveSlack(goal.epsilon(), goal.delta(), slack));
-    WISP_ASSIGN_OR_RETURN(
-        const privacy::Calibration noise,
-        privacy::CalibrateNoise({.target = target, .steps = usual.mechanism.steps(), .mechanisms = mechanisms}));
-    WISP_ASSIGN_OR_RETURN(const ChargeRequest made, charge(noise.noise_multiplier));
-    if (made.loss_slack <= slack) return noise.noise_multiplier;
-    slack = 1.1 * made.loss_slack;
-  }
-  return RefuseForGrid(goal.epsilon(), slack);
-}
-
 Result<std::vector<Mechanism>> Budget::Overheads() const {
   WISP_ASSIGN_OR_RETURN(const auto charges, ChargesBefore(architecture_, options_, goal_.histogram_noise));
   std::vector<Mechanism> mechanisms;

@@ -65,11 +65,6 @@ class Budget {
   static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, TrainingOptions& options,
                           std::span<const privacy::ChargeRequest> beside = {});
 
-  // The smallest noise multiplier with which what `charge` makes of it costs at most the goal, with its loss_slack.
-  static Result<double> CalibrateReleases(
-      const privacy::EpsilonDelta& goal,
-      const std::function<Result<privacy::ChargeRequest>(double noise_multiplier)>& charge);
-
   // Checks everything that a call will charge for the steps from `done` to `last` against the ledger's limit, before
   // the first charge. Returns the step at which it ends. A run that resumes pays for every step after its checkpoint,
   // and ends sooner if not all of them fit. A refusal is kPrivacyRefused and says what would be accepted.

@@ -50,6 +50,12 @@ class WeighedBase : public PlannedRunTest {
     settings.bias_weight_share = 0.04;
     return settings;
   }
+  static DeploymentSettings WithoutWeights() {
+    DeploymentSettings settings = WithWeights();
+    settings.bias_weight_releases = 0;
+    settings.bias_weight_share = 0;
+    return settings;
+  }
   // All weights of a model, as floats.
   static std::vector<float> Weights(const std::string& path) {
     const ModelFile model = *ModelFile::Open(path);
@@ -163,19 +169,13 @@ TEST_F(WeighedBase, OfALostLedgerIsTakenBack) {
   ASSERT_NE(ComputeHash(output_), ComputeHash(base_path_));
   for (const std::string& path : {ledger_path_, files_.weighed, files_.candidate, files_.checkpoint, files_.local})
     std::filesystem::remove(path);
-  DeploymentSettings settings = WithWeights();
-  settings.bias_weight_releases = 0;
-  settings.bias_weight_share = 0;
-  Plan(settings);
+  Plan(WithoutWeights());
   MustRun();
   EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
 }
 
 TEST_F(WeighedBase, NotPlannedOrOfNoUse_TheBaseIsServed) {
-  DeploymentSettings settings = WithWeights();
-  settings.bias_weight_releases = 0;
-  settings.bias_weight_share = 0;
-  Plan(settings);
+  Plan(WithoutWeights());
   MustRun();
   EXPECT_EQ(ComputeHash(output_), ComputeHash(base_path_));
   EXPECT_FALSE(std::filesystem::exists(files_.weighed));
