@@ -54,6 +54,9 @@ check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(
 # The wing of other devices' memory; runtime/inference/device_wing.h is how the core calls it.
 check_arrows runtime/device 'runtime/(device|inference|model|layers|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/private_sampling 'runtime/(private_sampling|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
+# The wing of fleets. Only runtime/fleet/flower knows the protocol of Flower.
+check_arrows runtime/fleet "runtime/fleet/|$step|$below" top
+check_arrows runtime/fleet/flower "runtime/fleet/(flower/|transport\.h$|sha256\.h$)|$core|runtime/core/flat_json\.h$"
 # The wing of texts. The rooms above include nothing of it, so a build without it is whole.
 check_arrows runtime/text/tokenizers 'runtime/(text/tokenizers|core)/|schema/generated/'
 check_arrows runtime/text 'runtime/text/([a-z_]+\.h$|tokenizers/)|runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$' top
@@ -90,7 +93,7 @@ while read -r setting; do
 done < <(sources runtime | xargs sed 's://.*$::' | grep -oE '`[a-z0-9_]+`' | sort -u)
 # One owner of the budget: no other file computes a sampling probability, a mechanism or a noise multiplier. Samples
 # have sample_cost.cc; cmd_privacy.cc is a calculator, whose user gives the probability; audit_dp_fp.cc restates a paper.
-owns='^(runtime/privacy/.*|runtime/train/(budget|privacy_plan|search_plan)\.cc|runtime/private_sampling/sample_cost\.cc|runtime/methods/dp_fp/audit_dp_fp\.cc|tools/wisp/cmd_privacy\.cc)$'
+owns='^(runtime/privacy/.*|runtime/train/(budget|privacy_plan|search_plan)\.cc|runtime/fleet/fleet_budget\.cc|runtime/private_sampling/sample_cost\.cc|runtime/methods/dp_fp/audit_dp_fp\.cc|tools/wisp/cmd_privacy\.cc)$'
 second='\bMechanism::(Gaussian|PoissonSubsampledGaussian|RandomisedResponse|NonUniformResponse|BoundedRange|Make)\(|\b(RandomAllocation|CorrelatedGaussian|PrivateSearch|CalibrateNoise)\('
 second+='|batch[a-z_]*\)* / [a-z_.()>-]*(records|public|users|texts|size\(\))|\b(probability|noise_multiplier) = [^,;}]*( [*/] |sqrt)'
 while read -r hit; do breach "runtime/train/budget.h has this formula: $hit"; done < <(
