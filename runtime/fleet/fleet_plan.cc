@@ -145,7 +145,7 @@ Result<FleetPlan> FleetPlan::FromText(std::string_view text, const std::string& 
   WISP_ASSIGN_OR_RETURN(FlatJson json, FlatJson::Parse(text, source, kMostTextBytes));
   WISP_RETURN_IF_ERROR(json.Whole("fleet_plan", kFormat, kFormat).status());
   FleetPlan plan;
-  FieldReader reader(json);
+  FieldReader reader(json, source);
   std::string base_hash;
   WISP_RETURN_IF_ERROR(reader.Text("name", plan.name));
   WISP_RETURN_IF_ERROR(reader.Text("base_hash", base_hash));

@@ -8,19 +8,24 @@
 #ifndef WISP_RUNTIME_FLEET_PLAN_FIELDS_H_
 #define WISP_RUNTIME_FLEET_PLAN_FIELDS_H_
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "runtime/core/decimal.h"
+#include "runtime/core/first_characters.h"
 #include "runtime/core/flat_json.h"
 #include "runtime/core/status.h"
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::fleet {
@@ -75,6 +80,16 @@ class FieldWriter {
     }
     return OkStatus();
   }
+  // Several of the names, with commas between.
+  template <class T, size_t kCount>
+  Status Words(const char* name, const std::vector<T>& values, const std::pair<const char*, T> (&names)[kCount]) {
+    std::string text;
+    for (const auto& [word, means] : names) {
+      if (std::find(values.begin(), values.end(), means) == values.end()) continue;
+      text += (text.empty() ? "" : ",") + std::string(word);
+    }
+    return Text(name, text);
+  }
   Status Text(const char* name, const std::string& value) {
     json_.Key(name).Value(value);
     return OkStatus();
@@ -95,7 +110,7 @@ class FieldReader {
  public:
   static constexpr size_t kMostTextBytes = 4096;
 
-  explicit FieldReader(FlatJson& json) : json_(json) {}
+  FieldReader(FlatJson& json, const std::string& source) : json_(json), source_(source) {}
 
   template <class T>
   Status Number(const char* name, T& value, Range range) {
@@ -117,6 +132,24 @@ class FieldReader {
     value = names[index].second;
     return OkStatus();
   }
+  template <class T, size_t kCount>
+  Status Words(const char* name, std::vector<T>& values, const std::pair<const char*, T> (&names)[kCount]) {
+    WISP_ASSIGN_OR_RETURN(const std::string text, json_.Text(name, kMostTextBytes));
+    std::string allowed;
+    for (const auto& named : names) allowed += (allowed.empty() ? "" : ", ") + std::string(named.first);
+    for (std::string_view rest = text;;) {
+      const std::string_view word = rest.substr(0, rest.find(','));
+      const auto* const found =
+          std::find_if(std::begin(names), std::end(names), [word](const auto& named) { return named.first == word; });
+      if (found == std::end(names) || std::find(values.begin(), values.end(), found->second) != values.end()) {
+        return InvalidData(source_, ": \"", name, "\" is \"", OneLine(std::string(FirstCharacters(text, 40))),
+                           "\"; allowed are some of ", allowed, ", each once, with commas between");
+      }
+      values.push_back(found->second);
+      if (word.size() == rest.size()) return OkStatus();
+      rest.remove_prefix(word.size() + 1);
+    }
+  }
   Status Text(const char* name, std::string& value) {
     WISP_ASSIGN_OR_RETURN(value, json_.Text(name, kMostTextBytes));
     return OkStatus();
@@ -128,6 +161,7 @@ class FieldReader {
 
  private:
   FlatJson& json_;
+  const std::string& source_;
 };
 
 class FieldChecker {
@@ -142,6 +176,10 @@ class FieldChecker {
   template <class T, size_t kCount>
   Status Word(const char*, const T&, const std::pair<const char*, T> (&)[kCount]) {
     return OkStatus();
+  }
+  template <class T, size_t kCount>
+  Status Words(const char* name, const std::vector<T>& values, const std::pair<const char*, T> (&)[kCount]) {
+    return values.empty() ? InvalidArgument(source_, ": ", name, " is empty, allowed is one or more") : OkStatus();
   }
   Status Text(const char*, const std::string&) { return OkStatus(); }
   Status Bool(const char*, const bool&) { return OkStatus(); }
