@@ -55,7 +55,8 @@ check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(
 check_arrows runtime/device 'runtime/(device|inference|model|layers|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/private_sampling 'runtime/(private_sampling|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 # The wing of fleets. Only runtime/fleet/flower knows the protocol of Flower.
-check_arrows runtime/fleet "runtime/fleet/|$step|$below" top
+check_arrows runtime/fleet "runtime/fleet/([a-z_0-9]+\.h$|flower/)|runtime/(personalise|train/run)/|runtime/methods/phantom/phantom_method\.h$|kernels/half\.h$|$step|$below" top
+check_arrows runtime/fleet/server "runtime/fleet/([a-z_0-9]+\.h$|server/)|runtime/personalise/|$step|$below"
 check_arrows runtime/fleet/flower "runtime/fleet/(flower/|transport\.h$|sha256\.h$)|$core|runtime/core/flat_json\.h$"
 # The wing of texts. The rooms above include nothing of it, so a build without it is whole.
 check_arrows runtime/text/tokenizers 'runtime/(text/tokenizers|core)/|schema/generated/'

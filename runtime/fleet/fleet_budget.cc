@@ -12,6 +12,7 @@
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/gain_sums.h"
 
 namespace wisp::fleet {
 
@@ -67,6 +68,20 @@ Result<privacy::ChargeRequest> ChargeFor(const Participations& p, const std::str
                                 .run = run,
                                 .purpose = purpose,
                                 .loss_slack = Slack(p.noise_multiplier, p.num_weights, p.count)};
+}
+
+Result<privacy::ChargeRequest> BlockCharge(const FleetPlan& plan, Role role, uint32_t blocks) {
+  const bool trains = role == Role::kTrains;
+  const uint64_t sums = (trains ? plan.rounds : plan.evaluations) / plan.takes_part * blocks;
+  WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Hidden(plan.noise_multiplier, sums, blocks));
+  const double slack =
+      trains ? Slack(plan.noise_multiplier, plan.num_weights, sums)
+             : privacy::DiscretisationLoss(
+                   {.sigma_in_steps = GainSigma(plan.noise_multiplier), .num_coordinates = 2, .num_steps = sums});
+  return privacy::ChargeRequest{.mechanism = mechanism,
+                                .run = plan.name,
+                                .purpose = trains ? "rounds of a fleet" : "evaluations of a fleet",
+                                .loss_slack = slack};
 }
 
 Result<FleetPlan> MakePlan(FleetPlan plan) {

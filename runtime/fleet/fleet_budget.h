@@ -49,6 +49,11 @@ struct Participations {
 };
 Result<privacy::ChargeRequest> ChargeFor(const Participations& participations, const std::string& run,
                                          const std::string& purpose);
+// The charge of the server for `blocks` blocks of a plan: for rounds of training, or for evaluations, which have a
+// ledger of their own because other devices take part in them.
+enum class Role { kTrains, kEvaluates };
+Result<privacy::ChargeRequest> BlockCharge(const FleetPlan& plan, Role role, uint32_t blocks);
+
 // Epsilon of so many participations at a delta.
 Result<double> EpsilonOf(const Participations& participations, double delta);
 

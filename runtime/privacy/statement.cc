@@ -73,6 +73,8 @@ std::string_view UnitInWords(PrivacyUnit unit) {
       return "one day of a user, not the user: what is done on many days may be learned";
     case PrivacyUnit::kInteraction:
       return "one interaction of a user, or one text, not the user: what is done or written many times may be learned";
+    case PrivacyUnit::kDevice:
+      return "everything one device holds, of all people who use it";
   }
   return "";
 }

@@ -84,6 +84,7 @@ class SumMethod : public GradientMethod {
     gradients_.emplace_back(std::move(gradients));
     return made;
   }
+  void Own(OwnedGradients gradients) { gradients_.push_back(std::move(gradients)); }
   // Overwrites what a device holds of the records of the step.
   void Forget();
 

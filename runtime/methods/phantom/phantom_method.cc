@@ -32,21 +32,8 @@ IntegerGradients::Setup MakeIntegerSetup(const Graph& graph, const TrainedSet& t
 class PhantomMethod final : public FlatMethod {
  public:
   explicit PhantomMethod(const MethodSetup& s) : FlatMethod(s) {
-    const kernels::Device& device = s.graph.device();
-    const bool integers = MultipliesIntegers(s.graph.architecture(), s.options);
-    PhantomOptions phantom = Phantom(s.options);
-    phantom.clip = sum_.clip();
-    for (size_t w = 0; w < NumCallers(s.options); ++w) {
-      if (sum_.is_on_device()) {
-        Own(std::make_unique<FormedGradients>(device, MakeBatchSetup(s.graph, s.trained), phantom.clip,
-                                              sum_.integers()));
-      } else if (integers) {
-        Own(std::make_unique<IntegerGradients>(device, MakeIntegerSetup(s.graph, s.trained), phantom.clip,
-                                               sum_.integers()));
-      } else {
-        Own(std::make_unique<PhantomGradients>(device, MakeSetup(s.graph, s.trained, w), phantom, sum_.integers()));
-      }
-    }
+    for (size_t w = 0; w < NumCallers(s.options); ++w)
+      Own(MakePhantomGradients(s.graph, s.trained, s.options, sum_.clip(), w, sum_.integers()));
   }
 };
 
@@ -57,6 +44,20 @@ size_t PlanGradients(const Graph& graph, const TrainedSet& trained, const Traini
 }
 
 }  // namespace
+
+OwnedGradients MakePhantomGradients(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options,
+                                    const ClipRule& clip, size_t worker, GridGradientSum& sum) {
+  const kernels::Device& device = graph.device();
+  if (!device.memory.is_host()) {
+    return OwnedGradients(std::make_unique<FormedGradients>(device, MakeBatchSetup(graph, trained), clip, sum));
+  }
+  if (MultipliesIntegers(graph.architecture(), options)) {
+    return OwnedGradients(std::make_unique<IntegerGradients>(device, MakeIntegerSetup(graph, trained), clip, sum));
+  }
+  PhantomOptions phantom = Phantom(options);
+  phantom.clip = clip;
+  return OwnedGradients(std::make_unique<PhantomGradients>(device, MakeSetup(graph, trained, worker), phantom, sum));
+}
 
 std::unique_ptr<GradientMethod> MakePhantomMethod(const MethodSetup& setup) {
   return std::make_unique<PhantomMethod>(setup);

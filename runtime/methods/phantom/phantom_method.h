@@ -9,6 +9,9 @@
 namespace wisp {
 
 std::unique_ptr<GradientMethod> MakePhantomMethod(const MethodSetup& setup);
+// The Gradients of one worker, for a sum that the caller owns. What the arguments refer to must outlive them.
+OwnedGradients MakePhantomGradients(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options,
+                                    const ClipRule& clip, size_t worker, GridGradientSum& sum);
 MethodBytes PlanPhantomMethod(const Graph& graph, const TrainedSet& trained, size_t num_records,
                               const TrainingOptions& options);
 

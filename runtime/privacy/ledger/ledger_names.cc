@@ -21,15 +21,18 @@ std::string_view ToText(PrivacyUnit unit) {
       return "day";
     case PrivacyUnit::kInteraction:
       return "interaction";
+    case PrivacyUnit::kDevice:
+      return "device";
   }
   return "unknown";
 }
 
 Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text) {
-  for (PrivacyUnit unit : {PrivacyUnit::kUser, PrivacyUnit::kSession, PrivacyUnit::kDay, PrivacyUnit::kInteraction}) {
+  for (PrivacyUnit unit : {PrivacyUnit::kUser, PrivacyUnit::kSession, PrivacyUnit::kDay, PrivacyUnit::kInteraction,
+                           PrivacyUnit::kDevice}) {
     if (text == ToText(unit)) return unit;
   }
-  return NotAName("the privacy unit", text, "user, session, day, interaction");
+  return NotAName("the privacy unit", text, "user, session, day, interaction, device");
 }
 
 std::string_view ToText(NoiseKind noise) { return noise == NoiseKind::kSecure ? "secure" : "reproducible"; }

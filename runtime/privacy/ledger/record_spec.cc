@@ -123,6 +123,8 @@ std::string RecordSpec::InWords() const {
     case PrivacyUnit::kInteraction:
       words = "one event";
       break;
+    case PrivacyUnit::kDevice:
+      return "all that one device holds";
   }
   if (events_.times_per_second != 1 || unit() == PrivacyUnit::kSession || unit() == PrivacyUnit::kDay)
     words += ", by times that count " + std::to_string(events_.times_per_second) + " to the second";
@@ -136,7 +138,8 @@ std::string RecordSpec::InWords() const {
 std::string RecordSpec::ToText() const {
   std::string text = kind_ + " unit=" + std::string(privacy::ToText(unit()));
   if (unit() == PrivacyUnit::kSession) text += " gap=" + std::to_string(events_.session_gap);
-  if (events_.times_per_second != 1 || (kind_ == kEvents && unit() != PrivacyUnit::kUser))
+  if (events_.times_per_second != 1 ||
+      (kind_ == kEvents && unit() != PrivacyUnit::kUser && unit() != PrivacyUnit::kDevice))
     text += " times_per_second=" + std::to_string(events_.times_per_second);
   for (const auto& n : kNames) {
     if (const std::string& name = events_.source.*n.name; !name.empty())

@@ -19,9 +19,10 @@
 
 namespace wisp::privacy {
 
-// Everything in one unit is protected together. Use kUser only if a device holds several users.
-enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
-std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
+// Everything in one unit is protected together. Use kUser only if a device holds several users. kDevice is the unit of
+// fleets (runtime/fleet): everything that one device holds.
+enum class PrivacyUnit { kUser, kSession, kDay, kInteraction, kDevice };
+std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction", "device"
 Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
 
 class RecordSpec {
@@ -43,6 +44,8 @@ class RecordSpec {
   // that one user wrote.
   static RecordSpec OfTexts(PrivacyUnit unit, std::string kind);
   static constexpr char kLabelledText[] = "labelled-text", kPromptText[] = "prompt-text";
+  // All that a device has, whatever it is.
+  static RecordSpec OfDevice() { return OfEvents({.unit = PrivacyUnit::kDevice}); }
   // For samples from weights, which cost the same whatever a record is. `unit` is used when the ledger is created.
   static RecordSpec Any(PrivacyUnit unit);
 

@@ -32,7 +32,8 @@ enum class StreamPurpose : uint8_t {
   kInitialisation = 3,
   kDropout = 4,
   kDecoding = 5,
-  kCarriers = 6
+  kCarriers = 6,
+  kRounding = 7
 };
 
 class RandomStream {

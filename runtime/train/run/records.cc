@@ -29,6 +29,9 @@ Result<data::Units> MakeUnits(const privacy::RecordSpec::Events& events) {
           "teaches nothing, and two "
           "events of one record would each be protected in part; allowed are user, session (with a short session gap) "
           "and day");
+    case privacy::PrivacyUnit::kDevice:
+      return PrivacyRefused(
+          "the unit is device, which only a fleet of devices protects; allowed are user, session and day");
   }
   WISP_RETURN_IF_ERROR(data::CheckUnits(units));
   return units;

@@ -1,0 +1,117 @@
+#include "runtime/fleet/fleet_device.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "runtime/core/date.h"
+#include "runtime/core/hex.h"
+#include "runtime/data/readers.h"
+#include "runtime/fleet/fleet_budget.h"
+#include "runtime/model/catalogue.h"
+
+namespace wisp::fleet {
+namespace {
+
+constexpr char kRun[] = "fleet";
+
+// A participation as the purpose of its charge, and back.
+constexpr std::string_view kPurpose = "participation ";
+std::string ToPurpose(const Participation& p) { return std::string(kPurpose) + p.ToText(); }
+std::optional<Participation> FromPurpose(std::string_view purpose) {
+  return purpose.starts_with(kPurpose) ? Participation::Parse(purpose.substr(kPurpose.size())) : std::nullopt;
+}
+
+// An update has no more numbers than bytes.
+fleet::Participations CostsOf(const FleetPolicy& policy, uint64_t count) {
+  return {.noise_multiplier = policy.noise_multiplier, .num_weights = policy.most_bytes_up, .count = count};
+}
+
+}  // namespace
+
+FleetDevice::FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger)
+    : options_(std::move(options)),
+      ledger_(std::move(ledger)),
+      worker_(options_.policy, *options_.base, options_.verify) {}
+
+Result<std::unique_ptr<FleetDevice>> FleetDevice::Open(FleetDeviceOptions options) {
+  WISP_RETURN_IF_ERROR(options.policy.Check());
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        privacy::Ledger::Open(options.ledger_path, {.dataset = "this device",
+                                                                    .record = privacy::RecordSpec::OfDevice(),
+                                                                    .anchor = options.anchor,
+                                                                    .begin_anchor = options.begin_anchor}));
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  for (const privacy::LedgerEntry& entry : entries) {
+    if (entry.run == kRun && FromPurpose(entry.purpose)) continue;
+    return PrivacyRefused(options.ledger_path, ": was charged by '", entry.run, "' (", entry.purpose,
+                          "), which is no participation in a fleet; a fleet has a ledger of its own");
+  }
+  if (entries.empty()) {
+    const fleet::Participations all = CostsOf(options.policy, options.policy.takes_part);
+    WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest planned, ChargeFor(all, kRun, "participations"));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, EpsilonOf(all, options.policy.delta));
+    WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(epsilon, options.policy.delta));
+    WISP_RETURN_IF_ERROR(ledger.SetUp(
+        {.limit = limit, .plan = privacy::PlanRequest{.run = kRun, .purpose = planned.purpose, .charges = {planned}}}));
+  }
+  return std::unique_ptr<FleetDevice>(new FleetDevice(std::move(options), std::move(ledger)));
+}
+
+Result<std::vector<Participation>> FleetDevice::ListParticipations() const {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
+  std::vector<Participation> all;
+  for (const privacy::LedgerEntry& entry : entries) {
+    // A charge that something else made since Open counts as a participation.
+    all.push_back(FromPurpose(entry.purpose).value_or(Participation{}));
+  }
+  return all;
+}
+
+// Without a log, or from one that cannot be read, a device sends zeros: a refusal would tell what it holds.
+data::Sequences FleetDevice::ReadLog() const {
+  const Result<data::ItemIndex> index = data::ItemIndex::Make(options_.base_path, GetItemKeys(*options_.base));
+  if (!index.ok()) return {};
+  Result<data::ReadResult> read =
+      data::ReadLog(options_.log_path, {.known_items = &*index, .units = options_.units, .private_run = true});
+  return read.ok() ? std::move(read->sequences) : data::Sequences();
+}
+
+// The newest model of the fleet replaces the one that was kept, unless it is worse than the base for the newest events
+// of this device. The decision stays on the device, like what its people are shown.
+std::string FleetDevice::Keep(uint32_t round) {
+  const std::string of_round = "the model of round " + std::to_string(round);
+  if (options_.output_path.empty()) return of_round + " was not kept: no path was given";
+  if (worker_.FindGain(ReadLog()) < 0) return of_round + " was not kept: lists of this device would be worse";
+  const Status written = worker_.model().Write(options_.output_path, worker_.held(),
+                                               {.description = "a fleet, plan " + worker_.plan().name,
+                                                .privacy_unit = "device",
+                                                .sampling = "allocation",
+                                                .steps = round,
+                                                .dataset = worker_.plan().name,
+                                                .date = Today()});
+  return written.ok() ? of_round + " was kept as " + options_.output_path : written.message();
+}
+
+Result<FleetDevice::Taken> FleetDevice::Take(const RoundRequest& request, uint64_t node_id) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<Participation> before, ListParticipations());
+  const RoundWorker::Task task = worker_.Accept(request, node_id, before);
+  if (!task.why_absent.empty()) return Taken{.what = "absent: " + task.why_absent};
+  if (task.kind == TaskKind::kKeep) return Taken{.what = Keep(static_cast<uint32_t>(request.round))};
+  FleetAnswer answer{.participation = task.participation,
+                     .kind = task.kind,
+                     .plan_hash = ToHex(worker_.plan().hash()),
+                     .update = worker_.Compute(task, node_id, ReadLog())};
+  return Taken{.answer = std::move(answer),
+               .what = std::string(GetName(task.kind)) + ", round " + std::to_string(task.participation.round)};
+}
+
+Status FleetDevice::Charge(const FleetAnswer& answer) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<Participation> before, ListParticipations());
+  if (std::find(before.begin(), before.end(), answer.participation) != before.end()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge,
+                        ChargeFor(CostsOf(policy(), 1), kRun, ToPurpose(answer.participation)));
+  return ledger_.Charge(charge).status();
+}
+
+}  // namespace wisp::fleet
