@@ -91,17 +91,17 @@ bool Contains(const std::vector<T>& values, T value) {
 
 }  // namespace
 
-Status CheckServer(const std::string& url, const std::string& source) {
+Status CheckServer(const std::string& url, const std::string& whose) {
   const std::string shown = OneLine(std::string(FirstCharacters(url, 80)));
   const bool is_https = url.starts_with("https://"), is_http = url.starts_with("http://");
   const std::string_view rest = std::string_view(url).substr(is_https ? 8 : is_http ? 7 : 0);
   const std::string_view host = HostOf(rest.substr(0, rest.find('/')));
   if (!(is_https || is_http) || host.empty() || !HasOnly(rest, "-._~:/[]")) {
-    return InvalidArgument(source, ": server is '", shown, "', allowed is https://host:port/path, of letters, digits, ",
+    return InvalidArgument(whose, " is '", shown, "', allowed is https://host:port/path, of letters, digits, ",
                            "- . _ and ~");
   }
   if (is_http && !IsLoopback(host)) {
-    return InvalidArgument(source, ": server is '", shown, "', allowed is https: http is for this machine alone, ",
+    return InvalidArgument(whose, " is '", shown, "', allowed is https: http is for this machine alone, ",
                            "localhost or 127.0.0.1");
   }
   return OkStatus();
@@ -150,7 +150,7 @@ std::string FleetPolicy::ExplainTrust() const {
 }
 
 Status FleetPolicy::Check(const std::string& source) const {
-  WISP_RETURN_IF_ERROR(CheckServer(server, source));
+  WISP_RETURN_IF_ERROR(CheckServer(server, source + ": server"));
   if (!operator_key.empty() && !(operator_key.size() > kKeyBegins.size() + kKeyEnds.size() &&
                                  operator_key.starts_with(kKeyBegins) && operator_key.ends_with(kKeyEnds))) {
     return InvalidArgument(source, ": operator_key is no public key in PEM, from '-----BEGIN PUBLIC KEY-----' to ",

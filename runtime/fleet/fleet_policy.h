@@ -50,8 +50,8 @@ struct FleetPolicy {
 // The tightest policy that allows the plan.
 FleetPolicy MakePolicy(const FleetPlan& plan, const std::string& server);
 
-// An address that a device may send updates to. kInvalidArgument names what is wrong.
-Status CheckServer(const std::string& url, const std::string& source);
+// Checks an address that devices send updates to. kInvalidArgument begins with `whose` ("--server").
+Status CheckServer(const std::string& url, const std::string& whose);
 
 }  // namespace wisp::fleet
 

@@ -32,6 +32,7 @@ class CommandLine final : public ProgramCommands {
     AddClassify(app_, chosen_, classify_);
     AddGenerate(app_, chosen_, generate_);
     AddDeployment(app_, chosen_, deployment_);
+    AddFleet(app_, chosen_, fleet_);
     CheckNumbers(app_);
     SetGroups(app_);
   }
@@ -316,6 +317,7 @@ class CommandLine final : public ProgramCommands {
   PrivacyArguments privacy_;
   ClassifyArguments classify_;
   DeploymentCommandArguments deployment_;
+  FleetCommandArguments fleet_;
 };
 
 }  // namespace

@@ -245,6 +245,15 @@ struct LogArguments {
   uint64_t newest_per_user = 0;
 };
 
+// Arguments of `wisp fleet plan`.
+struct FleetPlanArguments {
+  std::string name = "fleet", model, part = "all", method = "gradient", server, out, policy;
+  uint64_t devices = 0, num_weights = 331520;  // the weights of a small recommender
+  uint32_t rounds = 0, takes_part = 1, evaluations = 0, local_steps = 0, bits = 8, round_seconds = 3600;
+  double epsilon = 0, evaluators = 0, local_learning_rate = 0, learning_rate = 0.001, clipping_norm = 1;
+  std::optional<double> delta;
+};
+
 Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
@@ -270,6 +279,7 @@ Status Classify(const ClassifyArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
 Status Report(const ReportArguments& arguments, OutputFormat format);
+Status FleetPlanCommand(const FleetPlanArguments& arguments, OutputFormat format);
 Status RebaseCommand(const RebaseArguments& arguments, OutputFormat format);
 Status CatalogueAdd(const CatalogueArguments& arguments, OutputFormat format);
 Status CatalogueRetire(const CatalogueArguments& arguments, OutputFormat format);

@@ -122,6 +122,10 @@ struct DeploymentCommandArguments {
   LogArguments log;
 };
 
+struct FleetCommandArguments {
+  FleetPlanArguments plan;
+};
+
 // Each function adds its command with all options to `app`; parsing fills `arguments`.
 void AddTune(CLI::App& app, Chosen& chosen, TuneArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
@@ -130,6 +134,8 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
 void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
 // Adds plan, personalise, report, catalogue and log.
 void AddDeployment(CLI::App& app, Chosen& chosen, DeploymentCommandArguments& arguments);
+// Adds fleet.
+void AddFleet(CLI::App& app, Chosen& chosen, FleetCommandArguments& arguments);
 
 // Defined in options_classify.cc. They add the options for labelled texts to an existing command.
 void AddTrainLabelled(CLI::App* train, TrainArguments& arguments);

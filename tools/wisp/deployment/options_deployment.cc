@@ -28,8 +28,8 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
   CLI::App* c = app.add_subcommand(
       "plan",
 
-      "Plan the privacy budget of a deployment before the first look at its data: noise, steps and evaluations of "
-      "all training sessions. It predicts the cost and the gain of one, and reads no event.\n"
+      "Plan the privacy budget of a deployment before the first look at its data. It sets noise, steps and "
+      "evaluations of all training sessions, predicts the cost and the gain of one, and reads no event.\n"
       "  wisp plan --data log.db --model models/cafe.wisp --epsilon 8 --for \"1 year\" --unit user\n"
       "      --num-records-public 2000\n"
       "  wisp plan --data log.db --model models/cafe.wisp --left\n"

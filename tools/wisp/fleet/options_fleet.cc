@@ -1,0 +1,69 @@
+// The options of `wisp fleet`.
+#include "tools/wisp/options.h"
+
+namespace wisp::tools {
+namespace {
+
+void AddFleetPlan(CLI::App* fleet, Chosen& chosen, FleetPlanArguments& a) {
+  CLI::App* c = fleet->add_subcommand(
+      "plan",
+
+      "Plan a fleet before it begins: its noise, what it costs each device, whether the model can gain by it, and what "
+      "it takes. It reads no data. With --out it writes the plan, which is public, and with --policy the limits that "
+      "devices come with.\n"
+      "  wisp fleet plan --devices 100000 --rounds 100 --takes-part 1 --epsilon 3\n"
+      "  wisp fleet plan --devices 100000 --rounds 100 --epsilon 3 --model models/cafe.wisp\n"
+      "      --out plan.json --policy policy.json --server https://fleet.example.org");
+  c->add_option("--devices", a.devices, "Number of devices, which anybody may know")->required();
+  c->add_option("--rounds", a.rounds, "Number of rounds")->required();
+  c->add_option(
+       "--takes-part", a.takes_part,
+       "The most rounds in which one device takes part; it divides --rounds. More of them need more noise, and\n"
+       "still help: the noise beside the signal falls with their root")
+      ->capture_default_str();
+  c->add_option("--epsilon", a.epsilon, "Epsilon of each device over all of its rounds")->required();
+  AddOptional(c, "--delta", a.delta, "Default: 1e-5, or a tenth of 1 / --devices if that is less");
+  CLI::Option* model = c->add_option("--model", a.model, "The base: the unchanged shipped model");
+  c->add_option("--weights", a.num_weights, "Instead of --model: the number of weights that train")
+      ->capture_default_str()
+      ->excludes(model);
+  c->add_option("--part", a.part, "The weights that train: all, blocks (without tables) or adapter (beside the base)")
+      ->check(OneOf({"all", "blocks", "adapter"}))
+      ->capture_default_str();
+  CLI::Option* out = c->add_option("--out", a.out, "File of the plan to write; without it nothing is written");
+  out->needs(model);
+  CLI::Option* policy = c->add_option("--policy", a.policy, "File of the tightest policy that allows the plan");
+  CLI::Option* server =
+      c->add_option("--server", a.server, "The server's address for --policy: https, or http for this machine");
+  policy->needs(out)->needs(server);
+  server->needs(policy);
+  c->add_option("--name", a.name, "Name of the fleet in plans and ledgers: letters, digits, - and _")
+      ->capture_default_str();
+  c->add_option("--method", a.method,
+                "What a device sends: gradient (of its record) or local (the difference that steps on it make)")
+      ->check(OneOf({"gradient", "local"}))
+      ->capture_default_str();
+  c->add_option("--local-steps", a.local_steps, "For --method local: steps of a device in a round");
+  c->add_option("--local-learning-rate", a.local_learning_rate, "For --method local: the rate of these steps");
+  c->add_option("--learning-rate", a.learning_rate, "Rate of the server's steps, by Adam")->capture_default_str();
+  c->add_option("--clipping-norm", a.clipping_norm, "The largest norm of what a device sends")->capture_default_str();
+  c->add_option("--bits", a.bits, "Bits of a number that a device sends: 8, 16 or 32")->capture_default_str();
+  c->add_option("--evaluators", a.evaluators, "Share of the devices that evaluates and never trains, up to 0.5");
+  c->add_option("--evaluations", a.evaluations, "Number of evaluations; a multiple of --takes-part");
+  c->add_option("--round-seconds", a.round_seconds, "The deadline of a round")->capture_default_str();
+  chosen.OnCall(c, FleetPlanCommand, a);
+}
+
+}  // namespace
+
+void AddFleet(CLI::App& app, Chosen& chosen, FleetCommandArguments& arguments) {
+  CLI::App* fleet =
+      app.add_subcommand("fleet",
+
+                         "Let many devices learn one model together, privately. Nobody sees what one of them holds.\n"
+                         "  wisp fleet plan --devices 100000 --rounds 100 --takes-part 1 --epsilon 3");
+  fleet->require_subcommand(1);
+  AddFleetPlan(fleet, chosen, arguments.plan);
+}
+
+}  // namespace wisp::tools
