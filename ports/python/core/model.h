@@ -77,6 +77,7 @@ void BindLog(nb::module_& module);
 void BindTraining(nb::module_& module);
 void BindDeployment(nb::module_& module);
 void BindPrivate(nb::module_& module);
+void BindFleet(nb::module_& module);
 
 }  // namespace wisp_python
 

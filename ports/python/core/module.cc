@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
   wisp_python::BindTraining(module);
   wisp_python::BindDeployment(module);
   wisp_python::BindPrivate(module);
+  wisp_python::BindFleet(module);
 }
