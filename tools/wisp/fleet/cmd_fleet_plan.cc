@@ -115,6 +115,7 @@ Json ToJson(const FleetPlan& plan, const FleetCost& cost, const FleetForecast& f
 std::string Whole(double number) { return Thousands(static_cast<uint64_t>(std::llround(number))); }
 
 std::string Bytes(double bytes) {
+  if (bytes < 1e6) return Fixed(bytes / 1e3, 1) + " KB";
   if (bytes < 1e9) return Megabytes(static_cast<uint64_t>(bytes));
   return Fixed(bytes / 1e9, 1) + " GB";
 }
@@ -122,8 +123,8 @@ std::string Bytes(double bytes) {
 void Print(const FleetPlan& plan, const FleetCost& cost, const FleetForecast& f, bool assumed) {
   const auto text = [](double number) { return privacy::ShortText(number, 3); };
   const auto up = [](double epsilon) { return privacy::EpsilonText(epsilon, 3); };
-  PrintText("plan      %s: %s, %s of %s; in each about %s devices train, and each of all in %s at most\n",
-            plan.name.c_str(), FormatCount(plan.devices, "device").c_str(), FormatCount(plan.rounds, "round").c_str(),
+  PrintText("plan      %s: %s, %s of %s; about %s train in each, and a device in %s at most\n", plan.name.c_str(),
+            FormatCount(plan.devices, "device").c_str(), FormatCount(plan.rounds, "round").c_str(),
             Duration(plan.round_seconds).c_str(), Whole(plan.cohort()).c_str(), Thousands(plan.takes_part).c_str());
   PrintText("weights   %s that train%s\n", Thousands(plan.num_weights).c_str(),
             assumed ? ", by --weights; --model counts those of a model" : "");
