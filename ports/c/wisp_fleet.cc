@@ -27,6 +27,9 @@ namespace privacy = wisp::privacy;
 
 namespace {
 
+// A node that asks less often than once an hour would count as offline between.
+constexpr double kMostAskSeconds = 3600;
+
 // The app's transport.
 class CallbackTransport final : public fleet::Transport {
  public:
@@ -128,6 +131,10 @@ Status Open(const wisp_fleet_options* given, wisp_fleet** out) {
   WISP_ASSIGN_OR_RETURN(const auto transport, wisp::ports::MakeOptions(o.transport, "wisp_fleet_transport"));
   WISP_ASSIGN_OR_RETURN(const fleet::FleetPolicy policy, ReadPolicy(o.policy_path));
   WISP_RETURN_IF_ERROR(CheckTransport(transport, policy));
+  if (!(o.ask_seconds >= 0 && o.ask_seconds <= kMostAskSeconds)) {
+    return InvalidArgument("wisp_fleet_options: ask_seconds is ", o.ask_seconds, ", allowed are 0 to ",
+                           kMostAskSeconds);
+  }
   const int32_t number = wisp::ports::GetNumber(o.unit);
   const auto unit = number == 0 ? privacy::PrivacyUnit::kUser : wisp::ports::UnitFromNumber(number);
   if (!unit) return InvalidArgument("wisp_fleet_options: there is no unit ", number);
@@ -164,7 +171,7 @@ Status Open(const wisp_fleet_options* given, wisp_fleet** out) {
                                 .output_path = output,
                                 .verify = [&posts](const std::string& key, std::string_view text,
                                                    std::string_view der) { return posts.Verify(key, text, der); }}));
-  opened->node = fleet::FleetNode::Open(std::move(device), posts, reply);
+  opened->node = fleet::FleetNode::Open(std::move(device), posts, reply, o.ask_seconds);
   *out = opened.release();
   return OkStatus();
 }

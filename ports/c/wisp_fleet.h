@@ -49,12 +49,14 @@ typedef struct wisp_fleet_transport { /* the app's HTTP client, key and clock; c
 
 typedef struct wisp_fleet_options {
   size_t size;
-  const char* policy_path;   /* policy.json, which comes with the app */
-  const char* model_path;    /* the base, as shipped */
-  const char* log_path;      /* the device's events; if it is missing or damaged, zeros are sent */
-  const char* ledger_path;   /* of fleets alone; created if absent, with the policy's plan, before anything is read */
-  const char* output_path;   /* where a model of the fleet is kept, if it is not worse here; NULL: nowhere */
-  const char* reply_path;    /* an answer that the server has not got yet; NULL: ledger_path + ".reply" */
+  const char* policy_path; /* policy.json, which comes with the app */
+  const char* model_path;  /* the base, as shipped */
+  const char* log_path;    /* of wisp_log_open; if it is missing or damaged, zeros are sent */
+  const char* ledger_path; /* of fleets alone; created if absent, with the policy's plan, before anything is read */
+  const char* output_path; /* where a model of the fleet is kept, if it is not worse here; NULL: nowhere */
+  /* an answer that the server has not got yet; NULL: ledger_path + ".reply". Beside it lie the request that is being
+   * answered (.request) and the node's number at the server (.node) */
+  const char* reply_path;
   const wisp_anchor* anchor; /* of the ledger; NULL: participations are counted for an installation, not a device */
   const wisp_fleet_transport* transport;
   const wisp_logger* logger; /* gets what happened, in sentences, for the device alone; NULL: none */
@@ -62,6 +64,9 @@ typedef struct wisp_fleet_options {
   wisp_unit unit;
   uint32_t times_per_second; /* 0: 1 */
   int64_t session_gap;       /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
+  /* the mean time between two questions for work while the server has none; 0: 30. N nodes must not ask faster than
+   * every N / 33 seconds */
+  double ask_seconds;
 } wisp_fleet_options;
 
 typedef struct wisp_fleet wisp_fleet;
@@ -72,15 +77,16 @@ typedef struct wisp_fleet_result {
   uint32_t participations;      /* of this device, in all */
   uint32_t most_participations; /* that the policy allows */
   int32_t not_read;
-  double wait_seconds; /* call again after so many */
+  double wait_seconds; /* call again after so many: half to one and a half of ask_seconds */
 } wisp_fleet_result;
 
-/* Copies the transport, and reads the files but for the log. WISP_PRIVACY_REFUSED: the ledger was charged by something
- * else, or the anchor knows more than it. The callbacks are called until the fleet is closed. */
+/* Copies the transport, and reads the files but for the log. WISP_IO: the ledger is open as a fleet's already, here or
+ * in another process. WISP_PRIVACY_REFUSED: the ledger was charged by something else, or the anchor knows more than it.
+ * The callbacks are called until the fleet is closed. */
 WISP_API wisp_code wisp_fleet_open(const wisp_fleet_options* options, wisp_fleet** fleet, wisp_error* error);
 /* Joins, asks for work, does it, and sends the answer, for about so many seconds; 0: until nothing is there to do now.
- * Safe to call again after a crash. WISP_IO: the server cannot be reached, call again later; an answer that it has not
- * got is kept. */
+ * Safe to call again after a crash and after every error: an answer that the server has not got is kept. WISP_IO: the
+ * server cannot be reached, or a file cannot be written; call again later, each time later than before. */
 WISP_API wisp_code wisp_fleet_work(wisp_fleet* fleet, double seconds, wisp_fleet_result* result, wisp_error* error);
 WISP_API void wisp_fleet_close(wisp_fleet* fleet);
 

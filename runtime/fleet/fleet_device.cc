@@ -29,13 +29,17 @@ fleet::Participations CostsOf(const FleetPolicy& policy, uint64_t count) {
 
 }  // namespace
 
-FleetDevice::FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger)
+FleetDevice::FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, FileLock lock)
     : options_(std::move(options)),
+      lock_(std::move(lock)),
       ledger_(std::move(ledger)),
       worker_(options_.policy, *options_.base, options_.verify) {}
 
 Result<std::unique_ptr<FleetDevice>> FleetDevice::Open(FleetDeviceOptions options) {
   WISP_RETURN_IF_ERROR(options.policy.Check());
+  WISP_ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(options.ledger_path + ".lock",
+                                                      options.ledger_path + ": another node of a fleet charges it; " +
+                                                          "allowed is one at a time"));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(options.ledger_path, {.dataset = "this device",
                                                                     .record = privacy::RecordSpec::OfDevice(),
@@ -55,7 +59,7 @@ Result<std::unique_ptr<FleetDevice>> FleetDevice::Open(FleetDeviceOptions option
     WISP_RETURN_IF_ERROR(ledger.SetUp(
         {.limit = limit, .plan = privacy::PlanRequest{.run = kRun, .purpose = planned.purpose, .charges = {planned}}}));
   }
-  return std::unique_ptr<FleetDevice>(new FleetDevice(std::move(options), std::move(ledger)));
+  return std::unique_ptr<FleetDevice>(new FleetDevice(std::move(options), std::move(ledger), std::move(lock)));
 }
 
 Result<std::vector<Participation>> FleetDevice::ListParticipations() const {
@@ -106,11 +110,16 @@ Result<FleetDevice::Taken> FleetDevice::Take(const RoundRequest& request, uint64
                .what = std::string(GetName(task.kind)) + ", round " + std::to_string(task.participation.round)};
 }
 
-Status FleetDevice::Charge(const FleetAnswer& answer) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<Participation> before, ListParticipations());
-  if (std::find(before.begin(), before.end(), answer.participation) != before.end()) return OkStatus();
+Result<bool> FleetDevice::IsCharged(const Participation& participation) const {
+  WISP_ASSIGN_OR_RETURN(const std::vector<Participation> all, ListParticipations());
+  return std::find(all.begin(), all.end(), participation) != all.end();
+}
+
+Status FleetDevice::Charge(const Participation& participation) {
+  WISP_ASSIGN_OR_RETURN(const bool charged, IsCharged(participation));
+  if (charged) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge,
-                        ChargeFor(CostsOf(policy(), 1), kRun, ToPurpose(answer.participation)));
+                        ChargeFor(CostsOf(policy(), 1), kRun, ToPurpose(participation)));
   return ledger_.Charge(charge).status();
 }
 

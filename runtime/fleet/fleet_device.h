@@ -2,7 +2,7 @@
 //
 //   WISP_ASSIGN_OR_RETURN(const auto device, FleetDevice::Open({.policy = policy, .base = &base, ...}));
 //   WISP_ASSIGN_OR_RETURN(const FleetDevice::Taken taken, device->Take(request, node_id));
-//   if (taken.answer) { ... store it ...; WISP_RETURN_IF_ERROR(device->Charge(*taken.answer)); ... send it ... }
+//   if (taken.answer) { ... store it ...; WISP_RETURN_IF_ERROR(device->Charge(taken.answer->participation)); ... }
 //
 // Charges. From before the first look the ledger has the plan of the policy: so many participations, each a Gaussian
 // with the policy's smallest noise, and their cost as its limit. Charge writes one, and an answer may leave the device
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/file_lock.h"
 #include "runtime/data/sequences.h"
 #include "runtime/fleet/round_worker.h"
 #include "runtime/privacy/ledger/ledger.h"
@@ -45,8 +46,9 @@ struct FleetDeviceOptions {
 
 class FleetDevice {
  public:
-  // Opens the ledger, and writes the policy's plan into a new one. kPrivacyRefused: its records are not devices, it was
-  // charged by something else, or the anchor knows more than it.
+  // Opens the ledger, and writes the policy's plan into a new one. One device at a time has it (kIo): two would take
+  // part in one block. kPrivacyRefused: its records are not devices, it was charged by something else, or the anchor
+  // knows more than it.
   static Result<std::unique_ptr<FleetDevice>> Open(FleetDeviceOptions options);
 
   struct Taken {
@@ -55,19 +57,21 @@ class FleetDevice {
   };
   // An error only if the device's ledger fails. Nothing is charged.
   Result<Taken> Take(const RoundRequest& request, uint64_t node_id);
-  // Charges an answer, once, however often it is called.
-  Status Charge(const FleetAnswer& answer);
+  // Charges a participation, once, however often it is called. kPrivacyRefused: no participation is left.
+  Status Charge(const Participation& participation);
+  Result<bool> IsCharged(const Participation& participation) const;
 
   // All participations that are charged.
   Result<std::vector<Participation>> ListParticipations() const;
   const FleetPolicy& policy() const { return worker_.policy(); }
 
  private:
-  FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger);
+  FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, FileLock lock);
   data::Sequences ReadLog() const;
   std::string Keep(uint32_t round);
 
   FleetDeviceOptions options_;
+  FileLock lock_;
   privacy::Ledger ledger_;
   RoundWorker worker_;
 };

@@ -81,6 +81,7 @@ std::string RoundWorker::FindReason(const RoundRequest& r, uint64_t node_id, std
   if (r.round < 0 || r.round > plan_.rounds) return "the plan has no such round";
   const auto round = static_cast<uint32_t>(r.round);
   const bool evaluates = task.kind == TaskKind::kEvaluate;
+  if (evaluates && !policy_.evaluates) return "the policy has no evaluations";
   if (task.kind != TaskKind::kKeep) {
     if (evaluates != IsEvaluator(plan_, plan_hash_, node_id)) return "this node has the other role in the plan";
     const std::optional<uint32_t> evaluation = evaluates && round > 0 ? plan_.EvaluationAfter(round - 1) : std::nullopt;

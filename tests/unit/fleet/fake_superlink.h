@@ -103,6 +103,8 @@ class FakeSuperLink {
     return replies;
   }
 
+  // The server starts anew, without what it knew of nodes.
+  void ForgetNodes() { nodes_.clear(); }
   // Nodes that are half way through sending have to begin anew.
   void EndSessions() { sessions_.clear(); }
   // Makes an object of a request unavailable, as while the app still sends it; or available again.
