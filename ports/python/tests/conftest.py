@@ -108,6 +108,20 @@ def guests(program, tmp_path_factory) -> pathlib.Path:
 
 
 @pytest.fixture
+def make_plan(program, tmp_path) -> Callable[..., pathlib.Path]:
+    """make_plan(devices=60, rounds=4, ...) runs `wisp fleet plan` for the shipped model."""
+
+    def make(**options: object) -> pathlib.Path:
+        path = tmp_path / "plan.json"
+        options = {"epsilon": 50, "delta": 1e-5, "name": "films", "takes-part": options["rounds"], **options}
+        words = [f"--{name}={value}" for name, value in options.items()]
+        program("fleet", "plan", "--model", CAFE, "--out", path, *words)
+        return path
+
+    return make
+
+
+@pytest.fixture
 def files(guests, tmp_path) -> dict:
     """The four files of a short run, and its budget: a noise that is quick to account for."""
     log = tmp_path / "log.db"
