@@ -202,7 +202,7 @@ bool FlatJson::Has(std::string_view key) const {
 
 Status FlatJson::Refuse(const Entry& entry, std::string_view allowed) const {
   const char* const quote = entry.kind == Kind::kText ? "\"" : "";
-  return InvalidData(name_, ": \"", entry.key, "\" is ", quote, Shown(entry.text), quote, "; allowed ", allowed);
+  return InvalidData(name_, ": \"", Shown(entry.key), "\" is ", quote, Shown(entry.text), quote, "; allowed ", allowed);
 }
 
 Result<const FlatJson::Entry*> FlatJson::Find(std::string_view key, Kind kind, std::string_view allowed) {
@@ -258,7 +258,7 @@ Status FlatJson::NoOtherKeys() const {
     if (entry.asked) continue;
     std::string known;
     for (const Entry& other : entries_) {
-      if (other.asked) known += (known.empty() ? "" : ", ") + other.key;
+      if (other.asked) known += (known.empty() ? "" : ", ") + Shown(other.key);
     }
     return InvalidData(name_, ": \"", Shown(entry.key), "\" is not known; known here: ", known);
   }

@@ -6,7 +6,7 @@
 Seeds are called seed-*; what a fuzzer found and what was mended since is kept beside them under other names, and stays.
 """
 
-import json, pathlib, re, sqlite3, struct, subprocess, sys, tempfile, time
+import hashlib, json, pathlib, re, sqlite3, struct, subprocess, sys, tempfile, time
 
 import c_seeds
 
@@ -460,6 +460,64 @@ def folder_seeds():
     )
 
 
+def fleet_seeds():
+    """Answers of a fleet's server (protobuf of Flower), files of replies, records, JSON, objects, a whole round."""
+
+    def field(number, value):
+        size = len(value)
+        length = bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+        return bytes([number << 3 | 2]) + length + value
+
+    def number(number, value):
+        return bytes([number << 3, value])
+
+    def real(number, value):
+        return bytes([number << 3 | 1]) + struct.pack("<d", value)
+
+    def item(key, value):
+        return field(1, field(1, key) + field(2, value))
+
+    def made(kind, child, body):
+        content = f"{kind} {child} {len(body)}".encode() + b"\0" + body
+        return content, hashlib.sha256(content).hexdigest()
+
+    def message(identity, source, destination, reply_to=b""):
+        ends = number(3, source) + number(4, destination) + (field(5, reply_to) if reply_to else b"")
+        name = field(2, identity) if identity else b""
+        return number(1, 77) + name + ends + real(7, 3600.0) + field(8, b"train") + real(9, 1.8e9)
+
+    values = item(b"task", field(5, b"train")) + item(b"round", number(2, 14)) + item(b"weights", field(6, b"\0\xff"))
+    record, record_id = made("ConfigRecord", "", values)
+    names, names_id = made("RecordDict", record_id, json.dumps({"wisp": record_id}).encode())
+    outer, outer_id = made("Message", names_id, field(1, message(b"", 1, 9)))
+    below = field(1, names_id.encode()) + field(2, field(1, record_id.encode()))
+    tree = field(1, outer_id.encode()) + field(2, below)
+    request = field(1, message(outer_id.encode(), 1, 9)) + field(2, b"")
+    answer = field(1, number(1, 5)) + field(2, request) + field(3, tree)
+    reply, reply_id = made("Message", names_id, field(1, message(b"", 9, 1, outer_id.encode())))
+    file = field(1, b"wisp fleet reply 1") + field(2, reply_id.encode())
+    file += field(3, record) + field(3, names) + field(3, reply)
+    plan = b'{"name": "caf\\u00e9 \\ud83d\\ude00", "rounds": 100, "z": -1.5e-3, "on": true}'
+
+    def answered(body, status=0):
+        return bytes([status]) + struct.pack("<H", len(body)) + body
+
+    objects = [answered(number(1, 1) + number(2, 1) + field(3, content)) for content in (outer, names, record)]
+    calls = answered(b"", 5) + answered(number(1, 9)) + answered(number(1, 9)) + answered(answer) + b"".join(objects)
+    wanted = answered(b"") + answered(field(4, b"session")) + answered(number(1, 1))
+    for choice, name, data in (
+        (0, "answer", answer),
+        (1, "reply", file),
+        (2, "record", values),
+        (3, "plan", plan),
+        (4, "object", record),
+        (4, "names", json.dumps({"wisp": "a" * 64}).encode()),
+        (5, "round", b"\0" + calls + wanted),
+        (5, "over", b"\1" + answered(number(1, 1)) + answered(b'{"code": 2007, "detail": "over"}', 4)),
+    ):
+        seed("fleet", name, bytes([choice]) + data)
+
+
 with tempfile.TemporaryDirectory() as folder:
     binary_seeds(pathlib.Path(folder))
     database_seeds(pathlib.Path(folder))
@@ -468,6 +526,7 @@ with tempfile.TemporaryDirectory() as folder:
 ledger_seeds()
 text_seeds()
 folder_seeds()
+fleet_seeds()
 for target, name, calls in c_seeds.all_seeds():
     seed(target, name, calls)
 print(sum(1 for _ in corpus.glob("*/seed-*")), "seeds,", sum(p.stat().st_size for p in corpus.glob("*/*")), "bytes")

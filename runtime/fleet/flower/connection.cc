@@ -23,6 +23,7 @@ constexpr size_t kMostSmallObject = 4096;
 constexpr size_t kAroundObject = 64;  // fields beside the object in the answer to pull-object
 // The server accepts signatures of the last 305 seconds and of 5 in the future. Its header Date has whole seconds.
 constexpr double kClockSeconds = 3;
+constexpr double kEndOfTime = 1e11;  // the year 5138
 
 std::string Base64(std::string_view bytes) {
   std::string text(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
@@ -80,7 +81,7 @@ Result<HttpReply> Connection::Send(std::string_view route, std::string_view body
   most_bytes = std::max(most_bytes, kMostAnswerBytes);  // an error may be longer than what was asked for
   for (bool again = true;; again = false) {
     const double offset = clock_offset_, now = Now();
-    if (!(now > 0 && now < 1e11)) return InvalidArgument("the device's clock says ", now, " seconds since 1970");
+    if (!(now >= 0 && now < kEndOfTime)) return InvalidArgument("the device's clock says ", now, " seconds since 1970");
     const std::string timestamp = UtcTime(static_cast<std::time_t>(now)) + "+00:00";
     WISP_ASSIGN_OR_RETURN(const std::string signature, transport_.Sign(timestamp));
     const std::array<HttpHeader, 4> headers = {{{"content-type", "application/protobuf"},
@@ -92,7 +93,8 @@ Result<HttpReply> Connection::Send(std::string_view route, std::string_view body
       return InvalidData("the fleet's server answers ", route, " with ", reply.body.size(), " bytes; allowed are ",
                          most_bytes, " at most");
     }
-    if (std::isfinite(reply.server_time) && reply.server_time > 0) {
+    // A date before 2001 is an error of the server. A device whose clock has no battery starts in 1970.
+    if (reply.server_time > 1e9 && reply.server_time < kEndOfTime) {
       clock_offset_ = reply.server_time - transport_.Now();
     }
     if (reply.status == 401 && again && std::abs(clock_offset_ - offset) > kClockSeconds) continue;

@@ -187,7 +187,8 @@ Result<Reply> Reply::Parse(std::string_view bytes) {
     if (reader.field() == 3 && objects < reply.objects_.size()) reply.objects_[objects++].content = reader.Bytes();
   }
   WISP_RETURN_IF_ERROR(reader.status());
-  if (mark != kReplyMark) return InvalidData("the file of a fleet's reply is no such file, or of another version");
+  if (mark != kReplyMark || !IsObjectId(message_id))
+    return InvalidData("the file of a fleet's reply is no such file, or of another version");
   auto& [leaf, middle, root] = reply.objects_;
   for (Object& object : reply.objects_) object.id = ObjectId(object.content);
   root.id = message_id;

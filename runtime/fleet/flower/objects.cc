@@ -50,7 +50,7 @@ std::string WriteRecordDict(std::string_view record_id) {
 Status CheckRecordDict(std::string_view body, std::string_view record_id) {
   WISP_ASSIGN_OR_RETURN(FlatJson json, FlatJson::Parse(body, "the fleet's RecordDict", kMostRecordDictBytes));
   WISP_ASSIGN_OR_RETURN(const std::string id, json.Text(kRecordName, record_id.size()));
-  if (id != record_id) return InvalidData("the fleet's RecordDict names the record ", id, " and holds ", record_id);
+  if (id != record_id) return InvalidData("the fleet's RecordDict does not name its record ", record_id);
   return json.NoOtherKeys();
 }
 

@@ -47,7 +47,7 @@ WireWriter& WireWriter::Bytes(uint32_t field, std::string_view bytes, Presence p
   return *this;
 }
 
-void WireReader::Fail(std::string fault) {
+void WireReader::Fail(std::string_view fault) {
   if (!status_.ok()) return;
   status_ = InvalidData("the fleet's ", what_, " ", fault, ", at byte ", size_ - rest_.size());
   rest_ = bytes_ = {};

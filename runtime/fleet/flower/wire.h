@@ -61,7 +61,7 @@ class WireReader {
   std::string Text(size_t most_bytes);
 
   // Reports what is wrong with the message; the first fault stays.
-  void Fail(std::string fault);
+  void Fail(std::string_view fault);
   Status status() const { return status_; }
 
  private:

@@ -138,6 +138,17 @@ TEST(Connection, ServersClockIsUsedWhereTheDevicesIsWrong) {
   }
 }
 
+TEST(Connection, WrongDateOfTheServerIsIgnored) {
+  Joined with;
+  for (const double time : {-1.0, 0.0, 1e-300, 1e300, HUGE_VAL, std::nan("")}) {
+    with.transport.change = [&](std::string_view, HttpReply& reply) { reply.server_time = time; };
+    EXPECT_TRUE(with.connection.Pull().ok());
+    EXPECT_NEAR(with.connection.Now(), with.server.now, 1);
+  }
+  with.transport.clock_error = 1e200;
+  EXPECT_EQ(Connection(with.transport).Join(30, with.node).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(Connection, RefusedSignatureIsNotTriedForEver) {
   FakeSuperLink server;
   FakeTransport transport(server, "first");
