@@ -110,6 +110,29 @@ Result<FleetPlan> MakePlan(FleetPlan plan) {
                         " cannot be met: the integer grid of the noise alone costs ", privacy::EpsilonText(2 * slack));
 }
 
+Result<FleetPlan> MakePlanForReaders(FleetPlan plan, double epsilon) {
+  plan.noise_multiplier = plan.epsilon = 1;
+  WISP_RETURN_IF_ERROR(plan.Check());
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(epsilon, plan.delta));
+  const auto mechanisms = [&plan](double noise_multiplier) -> Result<std::vector<Mechanism>> {
+    WISP_ASSIGN_OR_RETURN(const Mechanism mechanism,
+                          Hidden(std::max(noise_multiplier, kLeastNoise), plan.rounds, plan.takes_part));
+    return std::vector<Mechanism>{mechanism};
+  };
+  WISP_ASSIGN_OR_RETURN(
+      const privacy::Calibration found,
+      privacy::CalibrateNoise({.target = target, .steps = plan.takes_part, .mechanisms = mechanisms}));
+  plan.noise_multiplier = RoundedUp(found.noise_multiplier);
+  // The price of discrete noise may need a little more of it.
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    WISP_ASSIGN_OR_RETURN(const FleetCost cost, CostOf(plan));
+    plan.epsilon = RoundedUp(cost.device);
+    if (cost.readers <= epsilon) return plan.Check().ok() ? Result<FleetPlan>(plan) : plan.Check();
+    plan.noise_multiplier = RoundedUp(plan.noise_multiplier * 1.001);
+  }
+  return PrivacyRefused("epsilon ", privacy::DoubleText(epsilon), " for readers cannot be met with this many weights");
+}
+
 Result<FleetCost> CostOf(const FleetPlan& plan) {
   const double noise = plan.noise_multiplier;
   FleetCost cost;

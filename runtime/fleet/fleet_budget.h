@@ -23,6 +23,9 @@ namespace wisp::fleet {
 // A plan whose noise_multiplier is the smallest one of four digits that keeps the promise of epsilon at delta to each
 // device: takes_part Gaussians. The noise of `goal` is not read. kPrivacyRefused if no noise keeps it.
 Result<FleetPlan> MakePlan(FleetPlan goal);
+// The same for a promise to devices against readers alone (FleetCost::readers). The plan's own epsilon follows from the
+// noise; that of `goal` is not read.
+Result<FleetPlan> MakePlanForReaders(FleetPlan goal, double epsilon);
 
 struct FleetCost {
   // For each device, whoever looks and whatever they know, as long as the server adds the noise: at most takes_part

@@ -30,6 +30,7 @@ Status VisitFields(Plan& p, Fields& fields) {
   constexpr Range kNoise{0.1, 1e4};
   WISP_RETURN_IF_ERROR(fields.Number("num_weights", p.num_weights, {1, 0x1p32}));
   WISP_RETURN_IF_ERROR(fields.Word("part", p.part, FleetPlan::kPartNames));
+  WISP_RETURN_IF_ERROR(fields.Number("adapter_rank", p.adapter_rank, {0, 256}));
   WISP_RETURN_IF_ERROR(fields.Number("devices", p.devices, {2, 1e9}));
   WISP_RETURN_IF_ERROR(fields.Number("rounds", p.rounds, {1, 1e6}));
   WISP_RETURN_IF_ERROR(fields.Number("takes_part", p.takes_part, {1, 1e6}));
@@ -95,6 +96,10 @@ Status CheckRounds(const FleetPlan& p, const std::string& source) {
 }
 
 Status CheckUpdate(const FleetPlan& p, const std::string& source) {
+  if ((p.part == FleetPlan::Part::kAdapter) != (p.adapter_rank > 0)) {
+    return InvalidArgument(source, ": adapter_rank is ", p.adapter_rank, ", allowed with part ", GetName(p.part),
+                           p.adapter_rank > 0 ? " is 0" : " are 1 to 256");
+  }
   if (p.bits != 8 && p.bits != 16 && p.bits != 32) {
     return InvalidArgument(source, ": bits is ", p.bits, ", allowed is 8, 16 or 32");
   }

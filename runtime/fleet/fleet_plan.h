@@ -40,11 +40,12 @@ struct FleetPlan {
   uint64_t base_hash = 0;         // ModelFile::content_hash() of the base; 0: not bound to a model yet
   uint64_t num_weights = 331520;  // d, the weights that train
   Part part = Part::kAll;
-  uint64_t devices = 0;      // N as the operator declares it, a public number
-  uint32_t rounds = 0;       // T
-  uint32_t takes_part = 1;   // k, the most participations of a device; k divides T
-  double evaluators = 0;     // the share of devices that evaluates and never trains
-  uint32_t evaluations = 0;  // spread evenly over the rounds; k divides their number
+  uint32_t adapter_rank = 0;  // kAdapter: rows of each of its matrices; else 0
+  uint64_t devices = 0;       // N as the operator declares it, a public number
+  uint32_t rounds = 0;        // T
+  uint32_t takes_part = 1;    // k, the most participations of a device; k divides T
+  double evaluators = 0;      // the share of devices that evaluates and never trains
+  uint32_t evaluations = 0;   // spread evenly over the rounds; k divides their number
   Method method = Method::kGradient;
   uint32_t local_steps = 0;  // kLocal
   double local_learning_rate = 0;

@@ -25,7 +25,7 @@ Result<std::pair<Architecture, TrainingOptions>> MakeTraining(const ModelFile& b
   if (plan.part == FleetPlan::Part::kBlocks) options.trained_part = TrainedPart::kBlocks;
   if (plan.part == FleetPlan::Part::kAdapter) {
     if (architecture.adapter) return InvalidArgument(base.name(), ": has an adapter; a fleet trains one beside a base");
-    architecture.adapter = AdapterSpec{};
+    architecture.adapter = AdapterSpec{.rank = plan.adapter_rank, .alpha = static_cast<float>(plan.adapter_rank)};
   }
   return std::pair(architecture, options);
 }

@@ -250,8 +250,9 @@ struct FleetPlanArguments {
   std::string name = "fleet", model, part = "all", method = "gradient", server, out, policy;
   uint64_t devices = 0, num_weights = 331520;  // the weights of a small recommender
   uint32_t rounds = 0, takes_part = 1, evaluations = 0, local_steps = 0, bits = 8, round_seconds = 3600;
-  double epsilon = 0, evaluators = 0, local_learning_rate = 0, learning_rate = 0.001, clipping_norm = 1;
-  std::optional<double> delta;
+  uint32_t adapter_rank = 8;
+  double evaluators = 0, local_learning_rate = 0, learning_rate = 0.001, clipping_norm = 1;
+  std::optional<double> epsilon, delta, readers_epsilon;
 };
 
 Status Synth(const SynthArguments& arguments, OutputFormat format);

@@ -46,6 +46,20 @@ TEST(MakePlan, NoiseIsTheSmallestOfFourDigitsThatKeepsThePromise) {
   }
 }
 
+TEST(MakePlanForReaders, KeepsThePromiseWithTheSmallestNoise) {
+  for (const double epsilon : {1.0, 10.0}) {
+    const auto plan = MakePlanForReaders(Goal(0, 9), epsilon);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const auto cost = CostOf(*plan);
+    ASSERT_TRUE(cost.ok());
+    EXPECT_LE(cost->readers, epsilon);
+    EXPECT_GT(cost->readers, 0.995 * epsilon);
+    EXPECT_GE(plan->epsilon, cost->device);
+    EXPECT_GT(plan->epsilon, epsilon);
+    EXPECT_TRUE(CheckBudget(*plan).ok());
+  }
+}
+
 TEST(MakePlan, DoesNotReadTheNoiseOfTheGoal) {
   FleetPlan goal = Goal(3, 1);
   goal.noise_multiplier = -7;

@@ -213,6 +213,45 @@ TEST_F(Round, ManyRecords_AddTheirMeanAndNoMoreThanTheBound) {
   }
 }
 
+TEST_F(Round, BlocksAndAdaptersTrainAlone) {
+  for (const FleetPlan::Part part : {FleetPlan::Part::kBlocks, FleetPlan::Part::kAdapter}) {
+    const wisp::test::TemporaryFolder folder;
+    FleetPlan plan = Plan();
+    plan.part = part;
+    plan.adapter_rank = part == FleetPlan::Part::kAdapter ? 2 : 0;
+    plan.bits = 8;
+    plan.num_weights = *RoundModel::CountWeights(*base_, plan);
+    EXPECT_LT(plan.num_weights, Plan().num_weights);
+    auto server = FleetServer::Open(
+        {.plan = plan, .base = &*base_, .folder = std::string(folder.path()), .reproducible_seed = 7});
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    const auto device = Device(plan);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE((*server)->BeginRound().ok());
+      ASSERT_TRUE(device->TakeWeights((*server)->weights()).ok());
+      for (size_t i = 0; i < kDevices; ++i)
+        ASSERT_EQ((*server)->Add(i, device->Compute({&ring_.records[i], 1}, i)), Added::kAdded);
+      ASSERT_TRUE((*server)->EndRound().ok());
+    }
+    ASSERT_TRUE((*server)->WriteModel(folder / "fleet.wisp").ok());
+    const auto model = part == FleetPlan::Part::kAdapter
+                           ? ModelFile::OpenWithAdapter(folder_ / "base.wisp", folder / "fleet.wisp")
+                           : ModelFile::Open(folder / "fleet.wisp");
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    for (size_t i = 0; i < model->parameters().size(); ++i) {
+      const ParameterSpec& p = model->parameters()[i];
+      if (p.shape == ParameterShape::kTable) {
+        EXPECT_TRUE(std::equal(model->Tensor(i), model->Tensor(i) + p.size(), base_->Tensor(i))) << p.name;
+      }
+    }
+    // A server that resumes has the same weights.
+    auto again = FleetServer::Open(
+        {.plan = plan, .base = &*base_, .folder = std::string(folder.path()), .reproducible_seed = 7});
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ((*again)->weights(), (*server)->weights());
+  }
+}
+
 TEST_F(Round, ResumesAfterEachRoundWithTheSameBits) {
   const FleetPlan plan = Plan();
   const auto device = Device(plan);

@@ -39,6 +39,7 @@ Result<FleetPlan> MakeGoal(const FleetPlanArguments& a) {
   FleetPlan goal{.name = a.name,
                  .num_weights = a.num_weights,
                  .part = Named(a.part, FleetPlan::kPartNames),
+                 .adapter_rank = a.part == "adapter" ? a.adapter_rank : 0,
                  .devices = a.devices,
                  .rounds = a.rounds,
                  .takes_part = a.takes_part,
@@ -49,7 +50,7 @@ Result<FleetPlan> MakeGoal(const FleetPlanArguments& a) {
                  .local_learning_rate = a.local_learning_rate,
                  .clipping_norm = a.clipping_norm,
                  .bits = a.bits,
-                 .epsilon = a.epsilon,
+                 .epsilon = a.epsilon.value_or(0),
                  .delta = a.delta.value_or(std::min(1e-5, 0.1 / static_cast<double>(std::max(a.devices, uint64_t{1})))),
                  .round_seconds = a.round_seconds};
   goal.optimizer.learning_rate = static_cast<float>(a.learning_rate);
@@ -170,8 +171,11 @@ Status WriteText(const std::string& path, std::string_view text) {
 
 Status FleetPlanCommand(const FleetPlanArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckOutputs(a));
+  if (!a.epsilon && !a.readers_epsilon)
+    return InvalidArgument("--epsilon is missing; --readers-epsilon may replace it");
   WISP_ASSIGN_OR_RETURN(const FleetPlan goal, MakeGoal(a));
-  WISP_ASSIGN_OR_RETURN(const FleetPlan plan, fleet::MakePlan(goal));
+  WISP_ASSIGN_OR_RETURN(const FleetPlan plan, a.readers_epsilon ? fleet::MakePlanForReaders(goal, *a.readers_epsilon)
+                                                                : fleet::MakePlan(goal));
   WISP_ASSIGN_OR_RETURN(const FleetCost cost, fleet::CostOf(plan));
   const FleetForecast forecast = fleet::ForecastOf(plan);
   if (!a.out.empty()) WISP_RETURN_IF_ERROR(WriteText(a.out, plan.ToText()));

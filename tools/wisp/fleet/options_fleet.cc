@@ -21,7 +21,11 @@ void AddFleetPlan(CLI::App* fleet, Chosen& chosen, FleetPlanArguments& a) {
        "The most rounds in which one device takes part; it divides --rounds. More of them need more noise, and\n"
        "still help: the noise beside the signal falls with their root")
       ->capture_default_str();
-  c->add_option("--epsilon", a.epsilon, "Epsilon of each device over all of its rounds")->required();
+  CLI::Option* epsilon =
+      AddOptional(c, "--epsilon", a.epsilon, "Epsilon of each device over all of its rounds, whoever looks");
+  AddOptional(c, "--readers-epsilon", a.readers_epsilon,
+              "Instead: epsilon for those who see all models and not who took part when; for some thousand devices")
+      ->excludes(epsilon);
   AddOptional(c, "--delta", a.delta, "Default: 1e-5, or a tenth of 1 / --devices if that is less");
   CLI::Option* model = c->add_option("--model", a.model, "The base: the unchanged shipped model");
   c->add_option("--weights", a.num_weights, "Instead of --model: the number of weights that train")
@@ -30,6 +34,7 @@ void AddFleetPlan(CLI::App* fleet, Chosen& chosen, FleetPlanArguments& a) {
   c->add_option("--part", a.part, "The weights that train: all, blocks (without tables) or adapter (beside the base)")
       ->check(OneOf({"all", "blocks", "adapter"}))
       ->capture_default_str();
+  c->add_option("--adapter-rank", a.adapter_rank, "For --part adapter: its rank (8)");
   CLI::Option* out = c->add_option("--out", a.out, "File of the plan to write; without it nothing is written");
   out->needs(model);
   CLI::Option* policy = c->add_option("--policy", a.policy, "File of the tightest policy that allows the plan");
