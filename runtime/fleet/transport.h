@@ -32,13 +32,15 @@ class Transport {
 
   // Posts to a path of the fleet's server, for instance "/v1/fleet/pull-messages". Every answer is a reply, whatever
   // its status. A body of more than `most_bytes` is an error (kInvalidData), and is not downloaded further.
-  // Redirections are not followed.
+  // Redirections are not followed. Flower's server closes connections that idle for 5 s; a client that keeps one then
+  // opens another.
   virtual Result<HttpReply> Post(const std::string& path, std::span<const HttpHeader> headers, std::string_view body,
                                  size_t most_bytes) = 0;
 
   // Signs with the device's key: ECDSA with SHA-256 on P-256 or P-384, in DER.
   virtual Result<std::string> Sign(std::string_view message) = 0;
-  // The device's public key as PEM (SubjectPublicKeyInfo), the same bytes each time: the server knows a device by them.
+  // The device's public key as PEM (SubjectPublicKeyInfo, lines of 64 columns, a newline at the end). The server knows
+  // a device by these bytes.
   virtual const std::string& public_key_pem() const = 0;
 
   // An error if `signature` (DER, ECDSA with SHA-256) of `message` is not by the owner of a key, the fleet's operator.

@@ -502,7 +502,7 @@ def fleet_seeds():
     def answered(body, status=0):
         return bytes([status]) + struct.pack("<H", len(body)) + body
 
-    objects = [answered(number(1, 1) + number(2, 1) + field(3, content)) for content in (outer, names, record)]
+    objects = [answered(number(1, 1) + number(2, 1) + field(3, content)) for content in (outer, record)]
     calls = answered(b"", 5) + answered(number(1, 9)) + answered(number(1, 9)) + answered(answer) + b"".join(objects)
     wanted = answered(b"") + answered(field(4, b"session")) + answered(number(1, 1))
     for choice, name, data in (

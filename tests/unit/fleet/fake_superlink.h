@@ -53,12 +53,13 @@ class FakeSuperLink {
     flower::ConfigRecord record;
   };
 
-  double now = 1800000000;         // the server's clock
-  uint64_t run_id = 77;            // the fleet's run
-  bool run_over = false;           // its app has ended
-  bool enrolled_only = false;      // keys are enrolled by the operator: Enrol()
-  double session_seconds = 180;    // how long a node may take between two objects
-  std::vector<std::string> calls;  // the routes that were called
+  double now = 1800000000;       // the server's clock
+  uint64_t run_id = 77;          // the fleet's run
+  bool run_over = false;         // its app has ended
+  bool enrolled_only = false;    // keys are enrolled by the operator: Enrol()
+  double session_seconds = 180;  // how long a node may take between two objects
+  std::string (*record_dict)(std::string_view record_id) = flower::WriteRecordDict;  // the app's way to write it
+  std::vector<std::string> calls;                                                    // the routes that were called
 
   void Enrol(const std::string& key_pem) { nodes_.emplace(key_pem, Node{next_node_++, 0}); }
   bool IsOnline(const std::string& key_pem) { return nodes_[key_pem].online_until > now; }
@@ -75,7 +76,7 @@ class FakeSuperLink {
                         .created_at = now,
                         .src_task_id = 5};
     request.record_id = Put("ConfigRecord", "", record.Encode());
-    request.record_dict_id = Put("RecordDict", request.record_id, flower::WriteRecordDict(request.record_id));
+    request.record_dict_id = Put("RecordDict", request.record_id, record_dict(request.record_id));
     flower::WireWriter body;
     body.Message(1, flower::EncodeMetadata(request.metadata));
     request.metadata.message_id = Put("Message", request.record_dict_id, body.Take());
