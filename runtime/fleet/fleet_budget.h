@@ -23,7 +23,7 @@ namespace wisp::fleet {
 // A plan whose noise_multiplier is the smallest one of four digits that keeps the promise of epsilon at delta to each
 // device: takes_part Gaussians. The noise of `goal` is not read. kPrivacyRefused if no noise keeps it.
 Result<FleetPlan> MakePlan(FleetPlan goal);
-// The same for a promise to devices against readers alone (FleetCost::readers). The plan's own epsilon follows from the
+// MakePlan for a promise to devices against readers alone (FleetCost::readers). The plan's own epsilon follows from the
 // noise; that of `goal` is not read.
 Result<FleetPlan> MakePlanForReaders(FleetPlan goal, double epsilon);
 
