@@ -73,7 +73,7 @@ FAULTS = [
          "(void)connection_.Push(stored->reply); const Status charge = device_->Charge(stored->participation);",
          "fleet_node_crash_test:CrashedNode.AtEveryCall_ChargesWhatIsReceived"),
         ("fleet-sending-uncharged", "FleetNode::SendReply", "device_->Charge(stored->participation)", "OkStatus()",
-         "fleet_node_test:Node.RoundTakesNineCalls"),
+         "fleet_node_test:Node.RoundTakesEightCalls"),
         ("fleet-late-reply-charged", "FleetNode::SendReply", "!charged && is_late()", "charged && false",
          "fleet_node_test:Node.LateReply_StaysChargedOnlyIfItWasBegun"),
         ("fleet-reply-made-anew", "FleetNode::SendReply", "connection_.Push(stored->reply)",

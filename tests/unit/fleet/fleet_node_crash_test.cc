@@ -186,7 +186,7 @@ TEST_F(CrashedNode, AtEveryCall_ChargesWhatIsReceived) {
   for (const bool after : {false, true}) {
     int at = 1;
     while (ServeTwoRounds({.at_call = at, .after = after}) && !HasFailure()) ++at;
-    EXPECT_GE(at, 20) << "two rounds of nine calls, and those of joining";
+    EXPECT_GE(at, 20) << "two rounds of eight calls, and those of joining";
   }
   // A request is lost if the process ends between its delivery and the file. Both are lost while a node waits to join.
   EXPECT_LE(lost_, 8);
