@@ -33,7 +33,10 @@ constexpr double kMostAskSeconds = 3600;
 // The app's transport.
 class CallbackTransport final : public fleet::Transport {
  public:
-  explicit CallbackTransport(const wisp_fleet_transport& given) : given_(given), key_(given.public_key_pem) {}
+  CallbackTransport(const wisp_fleet_transport& given, std::string server)
+      : given_(given), server_(std::move(server)), key_(given.public_key_pem) {
+    while (server_.ends_with('/')) server_.pop_back();
+  }
 
   Result<fleet::HttpReply> Post(const std::string& path, std::span<const fleet::HttpHeader> headers,
                                 std::string_view body, size_t most_bytes) override {
@@ -42,7 +45,7 @@ class CallbackTransport final : public fleet::Transport {
     fleet::HttpReply reply;
     Body answer{&reply.body, most_bytes};
     int32_t status = 0;
-    const int ended = given_.post(given_.user_data, path.c_str(), lines.c_str(), body.data(), body.size(),
+    const int ended = given_.post(given_.user_data, (server_ + path).c_str(), lines.c_str(), body.data(), body.size(),
                                   &CallbackTransport::Take, &answer, &status, &reply.server_time);
     if (answer.too_many)
       return wisp::InvalidData("the server's answer to ", path, " has more than ", most_bytes, " bytes");
@@ -92,6 +95,7 @@ class CallbackTransport final : public fleet::Transport {
   }
 
   const wisp_fleet_transport given_;
+  std::string server_;
   const std::string key_;
 };
 
@@ -111,7 +115,8 @@ Status CheckTransport(const wisp_fleet_transport& t, const fleet::FleetPolicy& p
 }  // namespace
 
 struct wisp_fleet {
-  wisp_fleet(const wisp_fleet_transport& given, wisp::ModelFile opened) : transport(given), base(std::move(opened)) {}
+  wisp_fleet(const wisp_fleet_transport& given, const std::string& server, wisp::ModelFile opened)
+      : transport(given, server), base(std::move(opened)) {}
 
   CallbackTransport transport;
   const wisp::ModelFile base;
@@ -152,7 +157,7 @@ Status Open(const wisp_fleet_options* given, wisp_fleet** out) {
   WISP_RETURN_IF_ERROR(wisp::CheckApart({"the log", o.log_path}, {"the ledger", ledger}));
   WISP_ASSIGN_OR_RETURN(wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(o.anchor));
-  auto opened = std::make_unique<wisp_fleet>(transport, std::move(base));
+  auto opened = std::make_unique<wisp_fleet>(transport, policy.server, std::move(base));
   opened->most_participations = policy.takes_part;
   if (o.logger != nullptr) {
     WISP_ASSIGN_OR_RETURN(opened->logger, wisp::ports::MakeOptions(o.logger, "wisp_logger"));

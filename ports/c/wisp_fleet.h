@@ -28,11 +28,11 @@ typedef int (*wisp_fleet_sink)(void* sink_data, const void* bytes, size_t size);
 typedef struct wisp_fleet_transport { /* the app's HTTP client, key and clock; called on the thread of the work */
   size_t size;
   void* user_data;
-  /* Posts `body` to server_url + path, with `headers`: lines "name: value", each ending with "\n". Follows no
-   * redirection. Gives the answer's bytes to `sink`, its status, and the time of its header Date in seconds since 1970,
-   * or 0. Returns 0, whatever the status; 1 if trying again later may help (no network, a timeout); 2 if not (a
-   * certificate that is not trusted). */
-  int (*post)(void* user_data, const char* path, const char* headers, const void* body, size_t body_bytes,
+  /* Posts `body` to `url`, which begins with the policy's server, with `headers`: lines "name: value", each ending with
+   * "\n". Follows no redirection. Gives the answer's bytes to `sink`, its status, and the time of its header Date in
+   * seconds since 1970, or 0. Returns 0, whatever the status; 1 if trying again later may help (no network, a timeout);
+   * 2 if not (a certificate that is not trusted). */
+  int (*post)(void* user_data, const char* url, const char* headers, const void* body, size_t body_bytes,
               wisp_fleet_sink sink, void* sink_data, int32_t* status, double* server_time);
   /* Signs with the device's key: ECDSA with SHA-256 on P-256 or P-384, in DER, of at most `capacity` bytes. Returns 0;
    * anything else is WISP_IO. */

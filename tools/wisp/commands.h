@@ -245,6 +245,16 @@ struct LogArguments {
   uint64_t newest_per_user = 0;
 };
 
+// Arguments of `wisp node`.
+struct NodeArguments {
+  std::string superlink, policy, data, model, ledger, output, key, ca;
+  std::optional<std::string> unit;
+  int64_t session_gap = 0;
+  uint32_t times_per_second = 1;
+  bool once = false;
+  double seconds = 0, ask_seconds = 30;
+};
+
 // Arguments of `wisp fleet plan`.
 struct FleetPlanArguments {
   std::string name = "fleet", model, part = "all", method = "gradient", server, out, policy;
@@ -280,6 +290,7 @@ Status Classify(const ClassifyArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
 Status Report(const ReportArguments& arguments, OutputFormat format);
+Status NodeCommand(const NodeArguments& arguments, OutputFormat format);
 Status FleetPlanCommand(const FleetPlanArguments& arguments, OutputFormat format);
 Status RebaseCommand(const RebaseArguments& arguments, OutputFormat format);
 Status CatalogueAdd(const CatalogueArguments& arguments, OutputFormat format);

@@ -124,6 +124,7 @@ struct DeploymentCommandArguments {
 
 struct FleetCommandArguments {
   FleetPlanArguments plan;
+  NodeArguments node;
 };
 
 // Each function adds its command with all options to `app`; parsing fills `arguments`.
@@ -134,7 +135,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
 void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
 // Adds plan, personalise, report, catalogue and log.
 void AddDeployment(CLI::App& app, Chosen& chosen, DeploymentCommandArguments& arguments);
-// Adds fleet.
+// Adds fleet and node.
 void AddFleet(CLI::App& app, Chosen& chosen, FleetCommandArguments& arguments);
 
 // Defined in options_classify.cc. They add the options for labelled texts to an existing command.

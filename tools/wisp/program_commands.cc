@@ -70,7 +70,7 @@ void ExitWithStarter() {
 ProgramCommands::ProgramCommands(const char* name, const std::string& purpose)
     : app_(
           std::string(name) + ": " + purpose +
-              "\nResults go to standard output, progress to standard error.\n"
+              "\n"
               "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a "
               "fault of the program.",
           name) {

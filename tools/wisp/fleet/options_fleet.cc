@@ -1,4 +1,4 @@
-// The options of `wisp fleet`.
+// The options of `wisp fleet` and `wisp node`.
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
@@ -59,6 +59,35 @@ void AddFleetPlan(CLI::App* fleet, Chosen& chosen, FleetPlanArguments& a) {
   chosen.OnCall(c, FleetPlanCommand, a);
 }
 
+void AddNode(CLI::App& app, Chosen& chosen, NodeArguments& a) {
+  CLI::App* c = app.add_subcommand(
+      "node",
+
+      "Be a device of a fleet, which asks for work and sends the answer. It does what the policy allows, and charges "
+      "each participation to the ledger first. It goes on after errors of the network and after a crash.\n"
+      "  wisp node --policy policy.json --data log.db --model models/cafe.wisp --ledger fleet.ledger");
+  c->add_option("--policy", a.policy, "The limits of this device, a file that comes with the app")->required();
+  c->add_option("--data", a.data, "The log of events, SQLite. If it is missing or damaged, zeros are sent")->required();
+  c->add_option("--model", a.model, "The base: the unchanged shipped model")->required();
+  c->add_option("--ledger", a.ledger, "A ledger for fleets alone; made if absent. An unfinished answer lies beside it")
+      ->required();
+  c->add_option("--output", a.output, "Where the fleet's model is kept, if it is not worse for this device's log");
+  c->add_option("--superlink", a.superlink, "The server's address. It has to be that of --policy");
+  c->add_option("--key", a.key,
+                "The device's private key (P-256, PEM), made if absent. Default: the name of --ledger and .pem");
+  c->add_option("--ca", a.ca, "File of the certificates to trust, PEM. Default: the system's");
+  CLI::Option* once = c->add_flag("--once", a.once, "End when nothing is left to do now, or at the first error");
+  c->add_option("--seconds", a.seconds, "End after so many seconds. Default: run until it is stopped")->excludes(once);
+  c->add_option("--ask-seconds", a.ask_seconds,
+                "Mean time between questions while nothing is to do: a thirtieth of the number of devices or more")
+      ->check(Within(1, 3600))
+      ->capture_default_str();
+  AddUnit(c, a.unit, a.session_gap, a.times_per_second,
+          "How events become training records: user, session or day. All that the device holds is protected whatever\n"
+          "this says; default: user");
+  chosen.OnCall(c, NodeCommand, a);
+}
+
 }  // namespace
 
 void AddFleet(CLI::App& app, Chosen& chosen, FleetCommandArguments& arguments) {
@@ -69,6 +98,7 @@ void AddFleet(CLI::App& app, Chosen& chosen, FleetCommandArguments& arguments) {
                          "  wisp fleet plan --devices 100000 --rounds 100 --takes-part 1 --epsilon 3");
   fleet->require_subcommand(1);
   AddFleetPlan(fleet, chosen, arguments.plan);
+  AddNode(app, chosen, arguments.node);
 }
 
 }  // namespace wisp::tools
