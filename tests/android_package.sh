@@ -66,6 +66,7 @@ prefab/modules/wisp/include/wisp/wisp.h
 prefab/modules/wisp/include/wisp/wisp.hpp
 prefab/modules/wisp/include/wisp/wisp_deployment.h
 prefab/modules/wisp/include/wisp/wisp_embed.h
+prefab/modules/wisp/include/wisp/wisp_fleet.h
 prefab/modules/wisp/include/wisp/wisp_text.h
 prefab/modules/wisp/libs/android.arm64-v8a/abi.json
 prefab/modules/wisp/libs/android.arm64-v8a/libwisp.so

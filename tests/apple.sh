@@ -191,7 +191,7 @@ holds_manifest "$manifest" || fail "PrivacyInfo.xcprivacy, of what the package c
 
 # The README's program and the consumer of tests/abi, built from these objects, recommend what the library recommends.
 mkdir -p include/wisp && cp package/Sources/CWisp/include/wisp.h include/wisp
-for header in wisp_embed.h wisp_deployment.h wisp_text.h; do echo '#include "wisp.h"' >"include/wisp/$header"; done
+for header in wisp_embed.h wisp_deployment.h wisp_fleet.h wisp_text.h; do echo '#include "wisp.h"' >"include/wisp/$header"; done
 clang -std=c11 -Iinclude -c "$root/tests/abi/consumer.c" -o consumer.o &&
   clang++ -stdlib=libc++ consumer.o "${objects[@]}" -pthread -lsqlite3 -o consumer 2>err || fail "linked: $(head -c 600 err)"
 cc -I"$build/include" "$root/tests/abi/consumer.c" -o wanted -L"$build" -lwisp -Wl,-rpath,"$build" ||

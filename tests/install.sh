@@ -25,7 +25,7 @@ for library in "${libraries[@]}"; do
   [ -L "$lib/$library.so" ] && [ -L "$lib/$library.so.0" ] || fail "$library.so: the version links are missing"
   [ -f "$lib/pkgconfig/${library#lib}.pc" ] || fail "there is no ${library#lib}.pc"
 done
-for file in include/wisp/wisp.h include/wisp/wisp_embed.h include/wisp/wisp_deployment.h include/wisp/wisp_text.h include/wisp/wisp.hpp share/doc/wisp/LICENSE share/doc/wisp/NOTICE.md; do
+for file in include/wisp/wisp.h include/wisp/wisp_embed.h include/wisp/wisp_deployment.h include/wisp/wisp_fleet.h include/wisp/wisp_text.h include/wisp/wisp.hpp share/doc/wisp/LICENSE share/doc/wisp/NOTICE.md; do
   [ -f "prefix/$file" ] || fail "there is no $file"
 done
 if [ "$program" = ON ]; then

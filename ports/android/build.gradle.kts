@@ -42,7 +42,9 @@ android {
 
 // An app's own C and C++ include <wisp/wisp.h>.
 val headers by tasks.registering(Copy::class) {
-    from(root.resolve("ports/c")) { include("wisp.h", "wisp_embed.h", "wisp_deployment.h", "wisp_text.h") }
+    from(root.resolve("ports/c")) {
+        include("wisp.h", "wisp_embed.h", "wisp_deployment.h", "wisp_fleet.h", "wisp_text.h")
+    }
     from(root.resolve("ports/cpp")) { include("wisp.hpp") }
     into(layout.buildDirectory.dir("headers/wisp"))
 }

@@ -9,6 +9,7 @@
 #include <wisp/wisp.h>
 #include <wisp/wisp_embed.h>
 #include <wisp/wisp_deployment.h>
+#include <wisp/wisp_fleet.h>
 #include <wisp/wisp_text.h>
 
 enum { kUntouched = 0xa5, kMostBytes = 4096 };
@@ -154,6 +155,8 @@ static void Personalises(char** argv) {
   Succeeded(wisp_privacy_statement(argv[3], 1e-4, WISP_STATEMENT_TEXT, text, sizeof text, &needed, &error), &error,
             "statement");
   Held(needed > sizeof text && text[sizeof text - 1] == 0, "a statement that is cut has no end");
+  Held(wisp_fleet_open(NULL, NULL, &error) == WISP_INVALID_ARGUMENT, "a fleet without options is refused");
+  wisp_fleet_close(NULL);
   FILLS(wisp_budget, wisp_budget_read(argv[3], NULL, 1e-4, (wisp_budget*)(void*)room, &error));
 }
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pycparser import c_ast, c_generator, c_parser
 
-HEADERS = ("wisp.h", "wisp_embed.h", "wisp_deployment.h", "wisp_text.h")
+HEADERS = ("wisp.h", "wisp_embed.h", "wisp_deployment.h", "wisp_fleet.h", "wisp_text.h")
 STANDARD = "typedef unsigned long size_t; " + " ".join(
     f"typedef {sign}{kind} {name}{bits}_t;"
     for sign, name in (("signed ", "int"), ("unsigned ", "uint"))

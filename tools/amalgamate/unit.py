@@ -32,7 +32,7 @@ FOREACH = "hwy/foreach_target.h"
 # (kernels/simd/targets.h).
 INLINED = ("hwy/", "flatbuffers/", "xxhash.h")
 NOT_INLINED = ("hwy/ops/arm_sve-inl.h", "hwy/ops/rvv-inl.h")
-PUBLIC = ("wisp.h", "wisp_embed.h", "wisp_text.h", "wisp_deployment.h")
+PUBLIC = ("wisp.h", "wisp_embed.h", "wisp_text.h", "wisp_deployment.h", "wisp_fleet.h")
 
 
 def refer(part):

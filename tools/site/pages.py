@@ -31,6 +31,7 @@ REFERENCE = (
     ("wisp.h", "reference/wisp.h.md"),
     ("wisp_embed.h", "reference/wisp_embed.h.md"),
     ("wisp_deployment.h", "reference/wisp_deployment.h.md"),
+    ("wisp_fleet.h", "reference/wisp_fleet.h.md"),
     ("wisp_text.h", "reference/wisp_text.h.md"),
     ("wisp.hpp", "reference/wisp.hpp.md"),
 )

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from doxygen_filter import SECTION
 
-HEADERS = ("ports/c/wisp.h", "ports/c/wisp_embed.h", "ports/c/wisp_deployment.h", "ports/c/wisp_text.h",
-           "ports/cpp/wisp.hpp")
+HEADERS = ("ports/c/wisp.h", "ports/c/wisp_embed.h", "ports/c/wisp_deployment.h", "ports/c/wisp_fleet.h",
+           "ports/c/wisp_text.h", "ports/cpp/wisp.hpp")
 SHARED = "wisp.hpp"  # its names are identified by their scope
 SMALL = {"WISP_API", "WISP_ENUM_TYPE"}  # not for use by apps
 
