@@ -44,7 +44,7 @@ PACKAGES = {
         "This package has headers, archives, and files for CMake and pkg-config.",
     ),
     "wisp-tools": (
-        r"bin/wisp|share/wisp/.*",
+        r"bin/wisp(-node)?|share/wisp/.*",
         "science",
         LIBRARY % "the program wisp",
         "This package has the program that trains, converts, audits and recommends,\n with recipes and a small model.",
