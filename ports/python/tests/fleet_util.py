@@ -44,7 +44,7 @@ class ScriptedLink:
     def push(self, nodes: list[int]) -> None:
         for node in nodes:
             answers = self._answers(node, self.asks[-1])
-            self.asked += [] if answers else [node]
+            self.asked += [] if answers or not self.asks[-1].answer_bytes else [node]
             self.came += [(node, answer) for answer in answers]
 
     def collect(self) -> list[tuple[int, bytes]]:

@@ -99,6 +99,17 @@ def test_a_round_ends_early_only_with_all_declared_devices(make_plan, tmp_path):
         assert line["added"] == len(nodes) and (line["seconds"] >= 0.5) == waits
 
 
+def test_a_round_waits_for_devices(make_plan, tmp_path, monkeypatch):
+    plan = make_plan(devices=3, rounds=1)
+    zero = bytes(json.loads(plan.read_text())["num_weights"])
+    nodes, said = [7], []
+    link = ScriptedLink(nodes, lambda node, ask: [zero] if ask.answer_bytes else [])
+    monkeypatch.setattr("time.sleep", lambda seconds: nodes.append(7 + len(nodes)))
+    fleet = PrivateFleet(plan, CAFE, tmp_path / "films", seed=1, least_online=3, report=False)
+    assert fleet.run_over(link, say=said.append)["rounds"][0]["added"] == 3
+    assert said[:2] == [f"round 1 waits until 3 devices are online; {online} are" for online in (1, 2)]
+
+
 @pytest.mark.parametrize("verdict", ["better", "worse"])
 def test_the_last_model_is_sent_unless_it_is_worse(make_plan, tmp_path, verdict):
     plan = make_plan(devices=3, rounds=1)

@@ -11,6 +11,7 @@ import time
 import types
 
 import pytest
+import wisp
 
 pytest.importorskip("flwr")
 
@@ -84,6 +85,47 @@ def test_three_nodes_learn_what_a_simulation_learns(superlink, make_plan, guests
     assert [(line["asked"], line["added"], line["absent"]) for line in result["rounds"]] == [(3, 3, {})] * 3
     assert sorted(honest.kept) == sorted(honest.ids)
     assert weights_of(plan, tmp_path / "films", SEED) == honest.simulated(tmp_path / "simulated")
+
+
+def _device_logs(guests: pathlib.Path, folder: pathlib.Path, count: int) -> list[pathlib.Path]:
+    """The log of each of the first users alone. Users are counted by their first event, as a simulation does."""
+    events = collections.defaultdict(list)
+    with wisp.Log.open(guests) as log:
+        for user, item, at in log:
+            events[user].append((user, item, at))
+    paths = []
+    for i, user in enumerate(sorted(events, key=lambda user: min(at for *_, at in events[user]))[:count]):
+        paths.append(folder / f"device{i}.db")
+        with wisp.Log.open(paths[-1]) as log:
+            log.append_all(events[user])
+    return paths
+
+
+def test_wisp_node_learns_what_a_simulation_learns(superlink, make_plan, program, build, guests, tmp_path):
+    if not (build / "wisp-node").exists():
+        pytest.skip("this build has no wisp-node")
+    policy = tmp_path / "policy.json"
+    plan = make_plan(devices=3, rounds=3, policy=policy, server=superlink.url)
+    with superlink.grid() as grid, contextlib.ExitStack() as stack:
+        ids: list[int] = []
+        for i, log in enumerate(_device_logs(guests, tmp_path, 3)):
+            words = [f"--policy={policy}", f"--data={log}", f"--model={CAFE}", f"--ledger={tmp_path}/{i}.ledger"]
+            words += [f"--output={tmp_path}/{i}.wisp", "--ask-seconds=1"]
+            node = subprocess.Popen([build / "wisp", "node", *words], stderr=subprocess.PIPE, text=True)
+            stack.callback(node.communicate)
+            stack.callback(node.terminate)
+            for _ in range(100):
+                if new := set(grid.get_node_ids()) - set(ids):
+                    break
+                assert node.poll() is None, node.communicate()[1]
+                time.sleep(0.1)
+            ids += new
+        result = PrivateFleet(plan, CAFE, tmp_path / "films", seed=SEED, round_seconds=60).run(grid)
+    assert [line["added"] for line in result["rounds"]] == [3, 3, 3]
+    simulate(plan, CAFE, guests, folder=tmp_path / "simulated", seed=SEED, threads=1, nodes=ids)
+    assert weights_of(plan, tmp_path / "films", SEED) == weights_of(plan, tmp_path / "simulated", SEED)
+    for i in range(3):
+        assert "charges: 3" in wisp.privacy_statement(tmp_path / f"{i}.ledger", 1e-5)
 
 
 def _with_error(node, request, honest):

@@ -125,7 +125,7 @@ def _page(server: Any, lines: list[dict[str, Any]]) -> str:
     parts = [
         f"<h1>The fleet {escape(plan['name'])}</h1>",
         f"<p>{server.round} of {plan['rounds']} rounds are done. {plan['devices']:,} devices are declared. Each takes"
-        f" part at most {plan['takes_part']} times.</p>",
+        f" part in at most {plan['takes_part']} of them.</p>",
         '<p class="note">For the operator only: the counts of devices on this page are exact, and no noise protects'
         " them.</p><h2>Privacy</h2>",
         *(f"<p>{escape(sentence)}</p>" for sentence in sentences_of(figures_of(server))),

@@ -98,6 +98,7 @@ class PrivateFleet:
     seed: noise and choices repeat, and there is NO guarantee: for tests.
     early: a round ends before its deadline once as many nodes as the plan has devices are online and all that were
       asked have answered. False for phones: each round lasts until its deadline.
+    least_online: a round begins when so many nodes are online; one that hardly anybody answers is noise alone.
     round_seconds: the deadline of a round; None: the plan's.
     report: write report.html and statement.txt at the end.
     """
@@ -111,12 +112,13 @@ class PrivateFleet:
         operator_key: Path | None = None,
         seed: int | None = None,
         early: bool = True,
+        least_online: int = 1,
         round_seconds: float | None = None,
         report: bool = True,
     ) -> None:
         self._plan, self._model, self._folder = os.fspath(plan), os.fspath(model), pathlib.Path(folder)
         self._key, self._seed, self._early = operator_key, seed, early
-        self._seconds, self._reports = round_seconds, report
+        self._least, self._seconds, self._reports = least_online, round_seconds, report
         self._say: Callable[[str], None] = lambda sentence: None
 
     def server_app(self) -> Any:
@@ -166,6 +168,9 @@ class PrivateFleet:
 
     def _round(self, server: Server, link: Link, journal: Journal) -> None:
         number = server.round
+        while (online := len(link.nodes())) < self._least:
+            self._say(f"round {number + 1} waits until {self._least} devices are online; {online} are")
+            time.sleep(_LOOK_SECONDS)
         server.begin()
         line = self._ask(server, link, "train", server.plan["num_weights"] * server.plan["bits"] // 8, server.add)
         server.end()
