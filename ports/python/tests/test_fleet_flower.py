@@ -6,6 +6,7 @@ import hashlib
 import json
 import pathlib
 import subprocess
+import sys
 import threading
 import time
 import types
@@ -15,11 +16,12 @@ import wisp
 
 pytest.importorskip("flwr")
 
-from conftest import CAFE  # noqa: E402
+import flwr.app  # noqa: E402
+from conftest import CAFE, ROOT  # noqa: E402
 from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
 from fleet_util import weights_of  # noqa: E402
-from flower_rig import BIN, Node, Objects, Request, SuperLink, free_port, serving  # noqa: E402
+from flower_rig import BIN, Node, Objects, Request, SuperLink, TaskIdentity, free_port, serving  # noqa: E402
 from flwr.proto import error_pb2, message_pb2  # noqa: E402
 from wisp import _core  # noqa: E402
 from wisp.fleet import PrivateFleet, simulate  # noqa: E402
@@ -126,6 +128,59 @@ def test_wisp_node_learns_what_a_simulation_learns(superlink, make_plan, program
     assert weights_of(plan, tmp_path / "films", SEED) == weights_of(plan, tmp_path / "simulated", SEED)
     for i in range(3):
         assert "charges: 3" in wisp.privacy_statement(tmp_path / f"{i}.ledger", 1e-5)
+
+
+def test_a_fleet_on_one_machine(build, tmp_path):
+    """`flwr run` starts the app, as in `tools/dev fleet`."""
+    if not (build / "wisp-node").exists():
+        pytest.skip("this build has no wisp-node")
+    words = [sys.executable, ROOT / "ports" / "python" / "fleet_demo", build, tmp_path / "fleet"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "round 3 of 3: 3 of 3 devices" in done.stdout and "the model was sent to 3 devices" in done.stdout
+
+
+class AnotherGrid:
+    """A Grid that is not Flower's own: its nodes answer at once, one with an error and one for another node."""
+
+    def __init__(self, answer) -> None:
+        self._answer, self._sent = answer, {}
+
+    def get_node_ids(self):
+        return [1, 2, 3, 4, 5]
+
+    def push_messages(self, messages):
+        for number, message in enumerate(messages, len(self._sent)):
+            message.metadata.__dict__["_message_id"] = str(number)
+            message.metadata.__dict__["_src_node_id"] = 1
+            self._sent[str(number)] = message
+            yield str(number) if message.metadata.dst_node_id != 5 else ""
+
+    def pull_messages(self, ids):
+        for one in ids:
+            message = self._sent[one]
+            node = message.metadata.dst_node_id
+            if node == 3:
+                yield flwr.app.Message(flwr.app.Error(code=1), reply_to=message)
+                continue
+            record = flwr.app.ConfigRecord(self._answer(message.content["wisp"]))
+            reply = flwr.app.Message(flwr.app.RecordDict({"wisp" if node != 2 else "fit": record}), reply_to=message)
+            reply.metadata.__dict__["_src_node_id"] = 9 if node == 4 else node
+            yield reply
+
+
+def test_any_grid_serves_by_its_public_calls(make_plan, tmp_path):
+    plan = make_plan(devices=5, rounds=1)
+    zero = bytes(json.loads(plan.read_text())["num_weights"])
+    TaskIdentity.run_id = TaskIdentity.task_id = TaskIdentity.node_id = 1
+
+    def answer(asked):
+        known = {"plan": hashlib.sha256(asked["plan"].encode()).hexdigest(), "task": asked["task"]}
+        return {**known, "round": asked["round"], "nonce": bytes(16), "update": zero}
+
+    result = PrivateFleet(plan, CAFE, tmp_path / "films", seed=SEED, round_seconds=5).run(AnotherGrid(answer))
+    assert result["rounds"][0]["added"] == 1
+    assert result["rounds"][0]["absent"] == {"absent": 2, "malformed": 1, "foreign": 1}
 
 
 def _with_error(node, request, honest):

@@ -154,10 +154,10 @@ class PrivateFleet:
                 self._round(server, link, journal)
             model = self._folder / "model.wisp"
             server.write_model(str(model))
-            if server.look()["done"]:
-                self._keep(server, link, journal)
             if self._reports:
                 _report.write(self._folder, server, journal.lines)
+            if server.look()["done"]:
+                self._keep(server, link, journal)
             return {
                 "plan": server.plan,
                 "round": server.round,
