@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app.message.message import Message  # noqa: F401  (its import order matters to flwr)
 from flwr.cli.build import build_fab_from_disk
 from flwr.common.serde import run_from_proto
-from flwr.proto import control_pb2, fleet_pb2, heartbeat_pb2, message_pb2, node_pb2, recorddict_pb2, runtime_pb2
+from flwr.proto import control_pb2, fleet_pb2, message_pb2, node_pb2, recorddict_pb2, runtime_pb2
 from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid import HttpGrid
@@ -206,7 +206,7 @@ class Node:
         self.calls = 0
         if key is None:
             self.call("register-node", fleet_pb2.RegisterNodeFleetRequest(public_key=self.pem))
-        request = fleet_pb2.ActivateNodeRequest(public_key=self.pem, heartbeat_interval=60.0)
+        request = fleet_pb2.ActivateNodeRequest(public_key=self.pem, heartbeat_interval=600.0)
         self.id = self.call("activate-node", request, fleet_pb2.ActivateNodeResponse).node_id
         self.node = node_pb2.Node(node_id=self.id)
 
@@ -234,11 +234,6 @@ class Node:
         if answer.status_code != 200:
             raise RuntimeError(f"{route}: {answer.status_code} {answer.text[:300]}")
         return reply.FromString(answer.content) if reply else None
-
-    def heartbeat(self) -> None:
-        self.call(
-            "send-node-heartbeat", heartbeat_pb2.SendNodeHeartbeatRequest(node=self.node, heartbeat_interval=60.0)
-        )
 
     def announced(self):
         """The next message's metadata and tree, without its objects; None: nothing waits."""
