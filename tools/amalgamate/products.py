@@ -11,9 +11,18 @@ from pathlib import Path
 PRODUCTS = ("runtime", "text", "training")
 # Sources in place of a wing that a build leaves out; the unit has every wing.
 ABSENT = ("runtime/device/absent/", "runtime/methods/absent/")
-# These sources are built for machines other than the compiling one, or from libraries that an app would have to bring.
+# These sources are built for machines other than the compiling one, from libraries that an app would have to bring, or
+# for the port to Python alone.
 # The stand-in for Highway's library is not a part; it goes before all parts.
-LEFT_OUT = ("kernels/cuda/", "kernels/module/", "kernels/stand_in/", "kernels/highway/", *ABSENT)
+LEFT_OUT = (
+    "kernels/cuda/",
+    "kernels/module/",
+    "kernels/stand_in/",
+    "kernels/highway/",
+    "runtime/fleet/server/",
+    "ports/c/wisp_fleet_server.",
+    *ABSENT,
+)
 OF_WISP = ("kernels", "runtime", "ports/c")
 COMMAND = re.compile(r"^\s*(\w+)\(", re.M)
 ARGUMENT = re.compile(r'#[^\n]*|"((?:\\.|[^"\\])*)"|([^\s()"#]+)|([()])')
