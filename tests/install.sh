@@ -53,7 +53,7 @@ if [ "$training" = ON ] && [ "$program" = ON ]; then
     grep -q "Without wisp_$name: libwisp-$name.so.* is not built" out || fail "nothing is said of libwisp-$name, which is not built"
     [ ! -e "after_demo/lib/cmake/wisp/wisp-$name.cmake" ] || fail "find_package would find libwisp-$name, which is not there"
   done
-  diff <(cd prefix && find . -type f | grep -vE 'wisp-(runtime|text)|wisp_cuda|wisp-config-version' | sort) \
+  diff <(cd prefix && find . -type f | grep -vE 'wisp-(runtime|text|node)|wisp_cuda|wisp-config-version' | sort) \
     <(cd after_demo && find . -type f | grep -v wisp-config-version | sort) >out || fail "after the demo other files are installed: $(head -c 400 out)"
   cmake --install partial --prefix "$work/none" --component wisp_text >out 2>err && fail "a component that is not built is installed"
   grep -q 'libwisp-text.so.* is not built: cmake --build' err || fail "no sentence for a component that is not built: $(head -c 300 err)"
