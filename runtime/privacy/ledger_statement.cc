@@ -122,6 +122,8 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   PrivacyStatement s;
   s.dataset = ledger.dataset();
   s.unit = ledger.unit();
+  if (s.unit == PrivacyUnit::kDevice)
+    s.setting = "a fleet: devices send updates to a server, which is trusted to add the noise before it shows anything";
   s.unit_chosen = ledger.unit_chosen();
   s.adjacency = ledger.adjacency();
   s.delta = delta.value();

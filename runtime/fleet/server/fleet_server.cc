@@ -206,7 +206,9 @@ Result<FleetEvaluation> FleetServer::EndEvaluation() {
   result.deviation = result.sums.gain_noise() * scale;
   result.verdict = Decide({.num_evaluations = plan_.evaluations}, {&result.sums, 1});
   sum_ = {};
+  evaluated_ = *due_ + 1;
   due_.reset();
+  WISP_RETURN_IF_ERROR(Save());
   return result;
 }
 
@@ -221,6 +223,7 @@ Status FleetServer::Save() const {
   c.first_moment.assign(optimizer_.first().data(), optimizer_.first().data() + optimizer_.first().size());
   c.second_moment.assign(optimizer_.second().data(), optimizer_.second().data() + optimizer_.second().size());
   c.step = round_;
+  c.epoch = evaluated_;
   c.random = seed_ ? RandomSource::kReproducible : RandomSource::kSecure;
   if (seed_) c.streams = {{"noise", noise_.position()}};
   c.run_id = plan_.name;
@@ -247,7 +250,9 @@ Status FleetServer::Restore() {
   std::copy(c.first_moment.begin(), c.first_moment.end(), optimizer_.first().data());
   std::copy(c.second_moment.begin(), c.second_moment.end(), optimizer_.second().data());
   round_ = static_cast<uint32_t>(c.step);
+  evaluated_ = static_cast<uint32_t>(c.epoch);
   if (round_ > 0) due_ = plan_.EvaluationAfter(round_ - 1);
+  if (due_ && *due_ < evaluated_) due_.reset();
   if (seed_ && !c.streams.empty()) return noise_.Seek(c.streams[0].position);
   return OkStatus();
 }

@@ -20,7 +20,8 @@
 //   noise    one discrete Gaussian a coordinate, by privacy::NoiseProcess, before anything leaves EndRound
 //   charges  BeginRound charges a block, random allocation of z, at its first round; evaluations likewise, of devices
 //            that never train, in a ledger of their own
-//   crash    what a round released is durable before EndRound returns, and nobody sees it earlier. A round that was
+//   crash    what a round released is durable before EndRound returns, and nobody sees it earlier. An evaluation is
+//            marked as done before its result is returned, so that it is never drawn twice. A round that was
 //            begun and not ended released nothing; it runs again, on the same charge, with the devices that still may
 //   absence  a device that is absent for reasons of its own only lowers the probability that it takes part, so the
 //            figure stays a bound (docs/algorithms.md, section 15)
@@ -120,6 +121,7 @@ class FleetServer {
   std::string wire_;
   uint32_t round_ = 0;
   std::optional<uint32_t> due_;  // the evaluation that is due
+  uint32_t evaluated_ = 0;       // evaluations that are done
   enum class Open { kNothing, kRound, kEvaluation } open_ = Open::kNothing;
   std::vector<int64_t> sum_;
   std::unordered_set<uint64_t> added_;

@@ -284,6 +284,38 @@ TEST_F(Round, ResumesAfterEachRoundWithTheSameBits) {
   EXPECT_EQ(server->BeginRound().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(Round, EvaluationIsDrawnOnce) {
+  FleetPlan plan = Plan(2);
+  plan.takes_part = 1;
+  plan.evaluators = 0.5;
+  plan.evaluations = 2;
+  plan = *MakePlan(plan);
+  for (int round = 0; round < 2; ++round) {
+    const auto server = Server(plan);
+    EXPECT_FALSE(server->evaluation_due()) << round;
+    ASSERT_TRUE(server->BeginRound().ok());
+    ASSERT_TRUE(server->EndRound().ok());
+    ASSERT_TRUE(server->evaluation_due());
+    const auto again = Server(plan);  // a restart before the evaluation
+    ASSERT_TRUE(again->evaluation_due());
+    ASSERT_TRUE(again->BeginEvaluation().ok());
+    size_t evaluators = 0;
+    for (uint64_t node = 0; node < 100; ++node) {
+      if (!again->Asks(node)) continue;
+      ++evaluators;
+      EXPECT_EQ(again->AddGain(node, std::string(8, '\xff')), Added::kAdded);  // -1 and -1
+      EXPECT_EQ(again->AddGain(node, std::string(8, '\0')), Added::kTwice);
+    }
+    EXPECT_GT(evaluators, 5u);
+    EXPECT_EQ(again->AddGain(1000000, std::string(8, '\x7f')), Added::kNotAsked);
+    const auto found = again->EndEvaluation();
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->round, static_cast<uint32_t>(round + 1));
+    EXPECT_FALSE(again->evaluation_due());
+    EXPECT_FALSE(again->EndEvaluation().ok());
+  }
+}
+
 TEST_F(Round, AnotherPlanIsRefusedInTheSameFolder) {
   FleetPlan plan = Plan();
   {
