@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "runtime/core/first_characters.h"
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 #include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 #include "runtime/fleet/plan_fields.h"

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "runtime/core/first_characters.h"
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 #include "runtime/core/text.h"
 #include "runtime/fleet/plan_fields.h"
 

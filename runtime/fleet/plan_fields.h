@@ -23,7 +23,7 @@
 
 #include "runtime/core/decimal.h"
 #include "runtime/core/first_characters.h"
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 #include "runtime/core/status.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"

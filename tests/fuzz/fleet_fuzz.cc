@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 #include "runtime/fleet/flower/config_record.h"
 #include "runtime/fleet/flower/connection.h"
 #include "runtime/fleet/flower/messages.h"

@@ -30,7 +30,7 @@ constexpr OptionNames kFirst[] = {
     {"wisp generate", " model adapter prompt prompts max-tokens temperature top-k top-p stop seed private "},
     {"wisp new", " recipe out data num-items catalogue item-names item-features "},
     {"wisp node", " policy data model ledger output superlink once seconds ask-seconds key ca "},
-    {"wisp fleet plan", " devices rounds takes-part epsilon delta model weights part out policy server "},
+    {"wisp fleet plan", " devices rounds takes-part epsilon readers-epsilon delta model weights part out policy server "},
     {"wisp log import", " log data times-per-second "},
 };
 
@@ -45,7 +45,7 @@ constexpr OptionNames kGroups[] = {
     {"Training",
      " values out-recipe public method rank rows histogram-noise re-attention batch steps epochs learning-rate seed "
      "adapter trains last-blocks lora recompute-blocks checkpoint checkpoint-every trains-until typical-events "},
-    {"Fleet", " evaluators name clipping-norm bits local-steps local-learning-rate round-seconds "},
+    {"Fleet", " adapter-rank evaluators name clipping-norm bits local-steps local-learning-rate round-seconds "},
     {"Texts",
      " texts record max-length tokenizer text-column label-column vocabulary ids report pooling no-tokenizer "},
     {"Data and items",

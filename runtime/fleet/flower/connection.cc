@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/core/date.h"
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 #include "runtime/core/text.h"
 #include "runtime/fleet/flower/objects.h"
 

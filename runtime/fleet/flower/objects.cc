@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 #include "runtime/core/hex.h"
 #include "runtime/fleet/sha256.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/core/flat_json.h"
+#include "runtime/fleet/flat_json.h"
 
 #include <algorithm>
 #include <charconv>

@@ -10,8 +10,8 @@
 //   WISP_RETURN_IF_ERROR(plan.NoOtherKeys());
 //
 // Errors are kInvalidData and sentences: plan.json: "rounds" is 0; allowed are whole numbers from 1 to 100000.
-#ifndef WISP_RUNTIME_CORE_FLAT_JSON_H_
-#define WISP_RUNTIME_CORE_FLAT_JSON_H_
+#ifndef WISP_RUNTIME_FLEET_FLAT_JSON_H_
+#define WISP_RUNTIME_FLEET_FLAT_JSON_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -70,4 +70,4 @@ class FlatJson {
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_CORE_FLAT_JSON_H_
+#endif  // WISP_RUNTIME_FLEET_FLAT_JSON_H_
