@@ -30,7 +30,8 @@ constexpr OptionNames kFirst[] = {
     {"wisp generate", " model adapter prompt prompts max-tokens temperature top-k top-p stop seed private "},
     {"wisp new", " recipe out data num-items catalogue item-names item-features "},
     {"wisp node", " policy data model ledger output superlink once seconds ask-seconds key ca "},
-    {"wisp fleet plan", " devices rounds takes-part epsilon readers-epsilon delta model weights part out policy server "},
+    {"wisp fleet plan",
+     " devices rounds takes-part epsilon readers-epsilon delta model weights part out policy server "},
     {"wisp log import", " log data times-per-second "},
 };
 
