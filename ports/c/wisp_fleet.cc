@@ -143,20 +143,22 @@ Status Open(const wisp_fleet_options* given, wisp_fleet** out) {
   const int32_t number = wisp::ports::GetNumber(o.unit);
   const auto unit = number == 0 ? privacy::PrivacyUnit::kUser : wisp::ports::UnitFromNumber(number);
   if (!unit) return InvalidArgument("wisp_fleet_options: there is no unit ", number);
-  WISP_ASSIGN_OR_RETURN(
-      const wisp::data::Units units,
-      wisp::MakeUnits(
-          {.unit = *unit, .session_gap = o.session_gap, .times_per_second = std::max(1u, o.times_per_second)}));
+  const privacy::RecordSpec::Events events{
+      .unit = *unit, .session_gap = o.session_gap, .times_per_second = std::max(1u, o.times_per_second)};
   const std::string ledger = o.ledger_path, reply = o.reply_path == nullptr ? ledger + ".reply" : o.reply_path,
-                    output = Text(o.output_path);
+                    output = Text(o.output_path), records = Text(o.records_ledger_path);
   const wisp::NamedFile files[] = {{"the policy", o.policy_path}, {"the base", o.model_path}, {"the log", o.log_path}};
+  const wisp::NamedFile of_devices{"the ledger", ledger}, of_records{"the ledger of records", records};
   WISP_RETURN_IF_ERROR(
-      wisp::CheckOutput({"reply_path", reply}, {files[0], files[1], files[2], {"the ledger", ledger}}));
+      wisp::CheckOutput({"reply_path", reply}, {files[0], files[1], files[2], of_devices, of_records}));
   WISP_RETURN_IF_ERROR(wisp::CheckOutput(
-      {"output_path", output}, {files[0], files[1], files[2], {"the ledger", ledger}, {"reply_path", reply}}));
-  WISP_RETURN_IF_ERROR(wisp::CheckApart({"the log", o.log_path}, {"the ledger", ledger}));
+      {"output_path", output}, {files[0], files[1], files[2], of_devices, of_records, {"reply_path", reply}}));
+  WISP_RETURN_IF_ERROR(wisp::CheckApart({"the log", o.log_path}, of_devices));
+  WISP_RETURN_IF_ERROR(wisp::CheckApart({"the log", o.log_path}, of_records));
+  WISP_RETURN_IF_ERROR(wisp::CheckApart(of_devices, of_records));
   WISP_ASSIGN_OR_RETURN(wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(o.anchor));
+  WISP_ASSIGN_OR_RETURN(auto records_anchor, wisp::ports::OpenAnchor(o.records_anchor));
   auto opened = std::make_unique<wisp_fleet>(transport, policy.server, std::move(base));
   opened->most_participations = policy.takes_part;
   if (o.logger != nullptr) {
@@ -172,7 +174,11 @@ Status Open(const wisp_fleet_options* given, wisp_fleet** out) {
                                 .ledger_path = ledger,
                                 .anchor = std::move(anchor.kept),
                                 .begin_anchor = anchor.begins,
-                                .units = units,
+                                .events = events,
+                                .records_ledger_path = records,
+                                .dataset = Text(o.dataset),
+                                .records_anchor = std::move(records_anchor.kept),
+                                .begin_records_anchor = records_anchor.begins,
                                 .output_path = output,
                                 .verify = [&posts](const std::string& key, std::string_view text,
                                                    std::string_view der) { return posts.Verify(key, text, der); }}));

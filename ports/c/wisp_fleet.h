@@ -60,13 +60,19 @@ typedef struct wisp_fleet_options {
   const wisp_anchor* anchor; /* of the ledger; NULL: participations are counted for an installation, not a device */
   const wisp_fleet_transport* transport;
   const wisp_logger* logger; /* gets what happened, in sentences, for the device alone; NULL: none */
-  /* how events are grouped for training; 0: WISP_UNIT_USER. What is protected is always all that the device holds */
+  /* how events are grouped for training; 0: WISP_UNIT_USER. What is protected is always all that the device holds. If
+   * the policy protects records, they are these */
   wisp_unit unit;
   uint32_t times_per_second; /* 0: 1 */
   int64_t session_gap;       /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
   /* the mean time between two questions for work while the server has none; 0: 30. N nodes must not ask faster than
    * every N / 33 seconds */
   double ask_seconds;
+  /* For a policy that protects records, and only then: the ledger that their runs charge, the name of the data, and
+   * that ledger's anchor or NULL */
+  const char* records_ledger_path;
+  const char* dataset;
+  const wisp_anchor* records_anchor;
 } wisp_fleet_options;
 
 typedef struct wisp_fleet wisp_fleet;

@@ -8,6 +8,7 @@
 #include "runtime/gradients/sum_gradients.h"
 #include "runtime/methods/phantom/phantom_method.h"
 #include "runtime/train/check_records.h"
+#include "runtime/train/run/job.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp::fleet {
@@ -15,6 +16,8 @@ namespace {
 
 // Attempts at a rounding within the bound. One fails with a probability below 1e-8 (UpdateGrid's reserve).
 constexpr int kRoundings = 8;
+// Of a record's gradient in a private run. The noise follows it, so the local learning rate scales both.
+constexpr double kClippingNormOfRecords = 1;
 
 std::vector<uint8_t> ListChanges(const RoundModel& model) {
   std::vector<uint8_t> changes;
@@ -84,13 +87,17 @@ void DeviceUpdate::AddMeanGradient(std::span<const Record> records) {
   AddClipped(sum.Reduce());
 }
 
-// The change that local steps make, as a gradient: from the new weights to the old ones.
-void DeviceUpdate::AddLocalChange(std::span<const Record> records, uint64_t seed) {
+TrainingOptions DeviceUpdate::LocalOptions() const {
   TrainingOptions options = model_.options();
-  options.method = Method::kOrdinary;
   options.num_steps = plan_.local_steps;
-  options.expected_batch = static_cast<uint32_t>(std::clamp<size_t>(records.size(), 1, 32));
   options.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = static_cast<float>(plan_.local_learning_rate)};
+  return options;
+}
+
+void DeviceUpdate::AddLocalChange(std::span<const Record> records, uint64_t seed) {
+  TrainingOptions options = LocalOptions();
+  options.method = Method::kOrdinary;
+  options.expected_batch = static_cast<uint32_t>(std::clamp<size_t>(records.size(), 1, 32));
   options.seed = seed;
   Result<std::unique_ptr<Trainer>> trainer =
       Trainer::Create(model_.architecture(), weights_.current(), records, options);
@@ -98,7 +105,11 @@ void DeviceUpdate::AddLocalChange(std::span<const Record> records, uint64_t seed
   for (uint32_t i = 0; i < plan_.local_steps; ++i) {
     if (!(*trainer)->Step().ok()) return;
   }
-  const std::span<const float> after = (*trainer)->weights();
+  AddChange((*trainer)->weights());
+}
+
+// As a gradient: from the new weights to the old ones.
+void DeviceUpdate::AddChange(std::span<const float> after) {
   std::vector<float> change(model_.trained().size());
   model_.ForEachTrained([&](const ParameterSpec& p, size_t at, size_t trained, size_t) {
     for (size_t i = 0; i < p.size(); ++i) change[trained + i] = weights_.current()[at + i] - after[at + i];
@@ -129,6 +140,31 @@ std::string DeviceUpdate::Compute(std::span<const Record> given, uint64_t seed) 
       AddMeanGradient(records);
     }
   }
+  return Rounded(seed);
+}
+
+Result<std::string> DeviceUpdate::ComputePrivately(const data::Sequences& sequences, const RecordProtection& p,
+                                                   uint64_t seed) {
+  TrainingJob job{
+      .spec = {.architecture = model_.architecture(), .training = LocalOptions(), .hold_out = HoldOut::kNothing},
+      .sequences = &sequences};
+  TrainingOptions& options = job.spec.training;
+  options.sampling = Sampling::kPoisson;
+  options.expected_batch = p.expected_batch;
+  options.num_records_public = p.num_records_public;
+  options.privacy = {.clipping_norm = kClippingNormOfRecords, .ledger = p.ledger, .run = "fleet"};
+  // One charge, so that a run is paid for whole or not at all.
+  options.privacy.steps_per_charge = plan_.local_steps;
+  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(p.epsilon, p.delta));
+  job.spec.goal = {.epsilon = p.epsilon, .delta = p.delta, .planned_runs = p.participations, .new_limit = limit};
+  job.start_weights = weights_.current();
+  WISP_ASSIGN_OR_RETURN(const JobResult result, RunTrainingJob(job));
+  sum_.Clear();
+  AddChange(result.weights);
+  return Rounded(seed);
+}
+
+std::string DeviceUpdate::Rounded(uint64_t seed) {
   std::vector<int64_t> fine(grid_.fine().num_coordinates());
   model_.ForEachTrained([&](const ParameterSpec& p, size_t, size_t trained, size_t travels) {
     std::copy_n(sum_.sum().data() + trained, p.size(), fine.data() + travels);

@@ -9,6 +9,8 @@
 #include "runtime/data/readers.h"
 #include "runtime/fleet/fleet_budget.h"
 #include "runtime/model/catalogue.h"
+#include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/records.h"
 
 namespace wisp::fleet {
 namespace {
@@ -27,19 +29,47 @@ fleet::Participations CostsOf(const FleetPolicy& policy, uint64_t count) {
   return {.noise_multiplier = policy.noise_multiplier, .num_weights = policy.most_bytes_up, .count = count};
 }
 
+// The ledger of records, if the policy protects them.
+Result<std::optional<privacy::Ledger>> OpenRecordsLedger(const FleetDeviceOptions& o) {
+  const bool given = !o.records_ledger_path.empty();
+  if (given != o.policy.protects_records()) {
+    return InvalidArgument(given ? "there is a ledger of records, and the policy protects none (records_epsilon is 0)"
+                                 : "the policy protects records (records_epsilon): their ledger is missing");
+  }
+  if (!given) return std::optional<privacy::Ledger>();
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, MakeEventRecord(o.events));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        OpenLedgerToTrain({.base = o.base,
+                                           .base_path = o.base_path,
+                                           .adapter_path = {},
+                                           .dataset = o.dataset,
+                                           .run = kRun,
+                                           .ledger = LedgerToTrain{.path = o.records_ledger_path,
+                                                                   .anchor = o.records_anchor,
+                                                                   .begin_anchor = o.begin_records_anchor,
+                                                                   .record = record,
+                                                                   .unit_chosen = true}}));
+  return std::optional<privacy::Ledger>(std::move(ledger));
+}
+
 }  // namespace
 
-FleetDevice::FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, FileLock lock)
+FleetDevice::FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, std::optional<privacy::Ledger> records,
+                         FileLock lock, data::Units units)
     : options_(std::move(options)),
       lock_(std::move(lock)),
       ledger_(std::move(ledger)),
+      records_(std::move(records)),
+      units_(units),
       worker_(options_.policy, *options_.base, options_.verify) {}
 
 Result<std::unique_ptr<FleetDevice>> FleetDevice::Open(FleetDeviceOptions options) {
   WISP_RETURN_IF_ERROR(options.policy.Check());
+  WISP_ASSIGN_OR_RETURN(const data::Units units, MakeUnits(options.events));
   WISP_ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(options.ledger_path + ".lock",
                                                       options.ledger_path + ": another node of a fleet charges it; " +
                                                           "allowed is one at a time"));
+  WISP_ASSIGN_OR_RETURN(std::optional<privacy::Ledger> records, OpenRecordsLedger(options));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(options.ledger_path, {.dataset = "this device",
                                                                     .record = privacy::RecordSpec::OfDevice(),
@@ -59,7 +89,8 @@ Result<std::unique_ptr<FleetDevice>> FleetDevice::Open(FleetDeviceOptions option
     WISP_RETURN_IF_ERROR(ledger.SetUp(
         {.limit = limit, .plan = privacy::PlanRequest{.run = kRun, .purpose = planned.purpose, .charges = {planned}}}));
   }
-  return std::unique_ptr<FleetDevice>(new FleetDevice(std::move(options), std::move(ledger), std::move(lock)));
+  return std::unique_ptr<FleetDevice>(
+      new FleetDevice(std::move(options), std::move(ledger), std::move(records), std::move(lock), units));
 }
 
 Result<std::vector<Participation>> FleetDevice::ListParticipations() const {
@@ -77,16 +108,18 @@ data::Sequences FleetDevice::ReadLog() const {
   const Result<data::ItemIndex> index = data::ItemIndex::Make(options_.base_path, GetItemKeys(*options_.base));
   if (!index.ok()) return {};
   Result<data::ReadResult> read =
-      data::ReadLog(options_.log_path, {.known_items = &*index, .units = options_.units, .private_run = true});
+      data::ReadLog(options_.log_path, {.known_items = &*index, .units = units_, .private_run = true});
   return read.ok() ? std::move(read->sequences) : data::Sequences();
 }
 
 // The newest model of the fleet replaces the one that was kept, unless it is worse than the base for the newest events
-// of this device. The decision stays on the device, like what its people are shown.
+// of this device. The decision stays on the device, like what its people are shown. Where records are protected, what
+// people are shown must not follow from a look that nobody paid for, so the model is kept unseen.
 std::string FleetDevice::Keep(uint32_t round) {
   const std::string of_round = "the model of round " + std::to_string(round);
   if (options_.output_path.empty()) return of_round + " was not kept: no path was given";
-  if (worker_.FindGain(ReadLog()) < 0) return of_round + " was not kept: lists of this device would be worse";
+  if (!records_ && worker_.FindGain(ReadLog()) < 0)
+    return of_round + " was not kept: lists of this device would be worse";
   const Status written = worker_.model().Write(options_.output_path, worker_.held(),
                                                {.description = "a fleet, plan " + worker_.plan().name,
                                                 .privacy_unit = "device",
@@ -102,10 +135,12 @@ Result<FleetDevice::Taken> FleetDevice::Take(const RoundRequest& request, uint64
   const RoundWorker::Task task = worker_.Accept(request, node_id, before);
   if (!task.why_absent.empty()) return Taken{.what = "absent: " + task.why_absent};
   if (task.kind == TaskKind::kKeep) return Taken{.what = Keep(static_cast<uint32_t>(request.round))};
-  FleetAnswer answer{.participation = task.participation,
-                     .kind = task.kind,
-                     .plan_hash = ToHex(worker_.plan().hash()),
-                     .update = worker_.Compute(task, node_id, ReadLog())};
+  FleetAnswer answer{.participation = task.participation, .kind = task.kind, .plan_hash = ToHex(worker_.plan().hash())};
+  if (records_) {
+    WISP_ASSIGN_OR_RETURN(answer.update, worker_.ComputePrivately(task, node_id, ReadLog(), *records_));
+  } else {
+    answer.update = worker_.Compute(task, node_id, ReadLog());
+  }
   return Taken{.answer = std::move(answer),
                .what = std::string(GetName(task.kind)) + ", round " + std::to_string(task.participation.round)};
 }

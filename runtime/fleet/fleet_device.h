@@ -8,6 +8,9 @@
 // with the policy's smallest noise, and their cost as its limit. Charge writes one, and an answer may leave the device
 // only after that. An answer that is sent again is the stored one, bit for bit; a second one would be a second release.
 // The ledger's record is all that the device holds (RecordSpec::OfDevice).
+//
+// A policy that protects records needs a second ledger, of records. A run charges it before it reads any of them, so a
+// crash between the run and the answer costs the run twice, and the last update is then zeros.
 #ifndef WISP_RUNTIME_FLEET_FLEET_DEVICE_H_
 #define WISP_RUNTIME_FLEET_FLEET_DEVICE_H_
 
@@ -38,8 +41,13 @@ struct FleetDeviceOptions {
   std::string base_path, log_path, ledger_path;
   std::shared_ptr<privacy::LedgerAnchor> anchor = {};  // null: the policy's count holds for an installation
   bool begin_anchor = false;
-  // How events are grouped into training records. What is protected is the device, whatever this says.
-  data::Units units = {};
+  // How events are grouped into training records. The device is protected whatever this says; a policy that protects
+  // records means these.
+  privacy::RecordSpec::Events events = {};
+  // For a policy that protects records, and only then.
+  std::string records_ledger_path = {}, dataset = {};
+  std::shared_ptr<privacy::LedgerAnchor> records_anchor = {};
+  bool begin_records_anchor = false;
   std::string output_path = {};  // where a model of the fleet is kept; empty: nowhere
   RoundWorker::Verify verify = {};
 };
@@ -48,7 +56,7 @@ class FleetDevice {
  public:
   // Opens the ledger, and writes the policy's plan into a new one. One device at a time has it (kIo): two would take
   // part in one block. kPrivacyRefused: its records are not devices, it was charged by something else, or the anchor
-  // knows more than it.
+  // knows more than it. Errors of MakeEventRecord, and of OpenLedgerToTrain for the records.
   static Result<std::unique_ptr<FleetDevice>> Open(FleetDeviceOptions options);
 
   struct Taken {
@@ -66,13 +74,16 @@ class FleetDevice {
   const FleetPolicy& policy() const { return worker_.policy(); }
 
  private:
-  FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, FileLock lock);
+  FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, std::optional<privacy::Ledger> records, FileLock lock,
+              data::Units units);
   data::Sequences ReadLog() const;
   std::string Keep(uint32_t round);
 
   FleetDeviceOptions options_;
   FileLock lock_;
   privacy::Ledger ledger_;
+  std::optional<privacy::Ledger> records_;  // the ledger of records
+  data::Units units_;
   RoundWorker worker_;
 };
 

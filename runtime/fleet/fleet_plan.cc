@@ -17,52 +17,45 @@
 namespace wisp::fleet {
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint64_t kFormat = 1;
 constexpr double kLargestRate = 1e6;
-constexpr std::pair<const char*, OptimizerKind> kOptimizerNames[] = {
-    {"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}};
-constexpr std::pair<const char*, Decay> kDecayNames[] = {{"constant", Decay::kConstant}, {"linear", Decay::kLinear}};
+constexpr const char* kOptimizerNames[] = {"adam", "adamw", "sgd"};
+constexpr const char* kDecayNames[] = {"constant", "linear"};
+// Random allocation accounts for this noise (RandomAllocationOptions).
+constexpr Range kNoise{0.1, 1e4};
 
 // The order is that of the file, and so part of every plan's hash.
-template <class Fields, class Plan>
-Status VisitFields(Plan& p, Fields& fields) {
-  // Random allocation accounts for this noise (RandomAllocationOptions).
-  constexpr Range kNoise{0.1, 1e4};
-  WISP_RETURN_IF_ERROR(fields.Number("num_weights", p.num_weights, {1, 0x1p32}));
-  WISP_RETURN_IF_ERROR(fields.Word("part", p.part, FleetPlan::kPartNames));
-  WISP_RETURN_IF_ERROR(fields.Number("adapter_rank", p.adapter_rank, {0, 256}));
-  WISP_RETURN_IF_ERROR(fields.Number("devices", p.devices, {2, 1e9}));
-  WISP_RETURN_IF_ERROR(fields.Number("rounds", p.rounds, {1, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Number("takes_part", p.takes_part, {1, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Number("evaluators", p.evaluators, {0, 0.5}));
-  WISP_RETURN_IF_ERROR(fields.Number("evaluations", p.evaluations, {0, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Word("method", p.method, FleetPlan::kMethodNames));
-  WISP_RETURN_IF_ERROR(fields.Number("local_steps", p.local_steps, {0, 1000}));
-  WISP_RETURN_IF_ERROR(fields.Number("local_learning_rate", p.local_learning_rate, {0, kLargestRate}));
-  WISP_RETURN_IF_ERROR(fields.Number("clipping_norm", p.clipping_norm, {1e-6, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Number("bits", p.bits, {8, 32}));
-  WISP_RETURN_IF_ERROR(fields.Number("weight_bits", p.weight_bits, {16, 32}));
-  WISP_RETURN_IF_ERROR(fields.Number("noise_multiplier", p.noise_multiplier, kNoise));
-  WISP_RETURN_IF_ERROR(fields.Number("epsilon", p.epsilon, {privacy::kSmallestTarget, privacy::kLargestTarget}));
-  WISP_RETURN_IF_ERROR(fields.Number("delta", p.delta, {1e-30, 1e-3}));
-  WISP_RETURN_IF_ERROR(fields.Number("round_seconds", p.round_seconds, {1, 604800}));
-  WISP_RETURN_IF_ERROR(fields.Word("optimizer", p.optimizer.kind, kOptimizerNames));
-  WISP_RETURN_IF_ERROR(fields.Number("learning_rate", p.optimizer.learning_rate, {0, kLargestRate}));
-  WISP_RETURN_IF_ERROR(fields.Number("beta1", p.optimizer.beta1, {0, 1}));
-  WISP_RETURN_IF_ERROR(fields.Number("beta2", p.optimizer.beta2, {0, 1}));
-  WISP_RETURN_IF_ERROR(fields.Number("optimizer_epsilon", p.optimizer.epsilon, {0, 1}));
-  WISP_RETURN_IF_ERROR(fields.Number("momentum", p.optimizer.momentum, {0, 1}));
-  WISP_RETURN_IF_ERROR(fields.Number("weight_decay", p.optimizer.weight_decay, {0, 1}));
-  WISP_RETURN_IF_ERROR(fields.Number("warmup_rounds", p.optimizer.warmup_steps, {0, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Word("decay", p.optimizer.decay, kDecayNames));
-  return fields.Number("final_fraction", p.optimizer.final_fraction, {0, 1});
-}
-
-template <class T, size_t kCount>
-const char* FindName(T value, const std::pair<const char*, T> (&names)[kCount]) {
-  const auto* const found =
-      std::find_if(std::begin(names), std::end(names), [value](const auto& name) { return name.second == value; });
-  return found == std::end(names) ? "" : found->first;
+std::vector<PlanField> ListFields(FleetPlan& p) {
+  return {
+      PlanField::Number("num_weights", p.num_weights, {1, 0x1p32}),
+      PlanField::Word("part", p.part, FleetPlan::kPartNames),
+      PlanField::Number("adapter_rank", p.adapter_rank, {0, 256}),
+      PlanField::Number("devices", p.devices, {2, 1e9}),
+      PlanField::Number("rounds", p.rounds, {1, 1e6}),
+      PlanField::Number("takes_part", p.takes_part, {1, 1e6}),
+      PlanField::Number("evaluators", p.evaluators, {0, 0.5}),
+      PlanField::Number("evaluations", p.evaluations, {0, 1e6}),
+      PlanField::Word("method", p.method, FleetPlan::kMethodNames),
+      PlanField::Number("local_steps", p.local_steps, {0, 1000}),
+      PlanField::Number("local_learning_rate", p.local_learning_rate, {0, kLargestRate}),
+      PlanField::Number("clipping_norm", p.clipping_norm, {1e-6, 1e6}),
+      PlanField::Number("bits", p.bits, {8, 32}),
+      PlanField::Number("weight_bits", p.weight_bits, {16, 32}),
+      PlanField::Number("noise_multiplier", p.noise_multiplier, kNoise),
+      PlanField::Number("epsilon", p.epsilon, {privacy::kSmallestTarget, privacy::kLargestTarget}),
+      PlanField::Number("delta", p.delta, {1e-30, 1e-3}),
+      PlanField::Number("round_seconds", p.round_seconds, {1, 604800}),
+      PlanField::Word("optimizer", p.optimizer.kind, kOptimizerNames),
+      PlanField::Number("learning_rate", p.optimizer.learning_rate, {0, kLargestRate}),
+      PlanField::Number("beta1", p.optimizer.beta1, {0, 1}),
+      PlanField::Number("beta2", p.optimizer.beta2, {0, 1}),
+      PlanField::Number("optimizer_epsilon", p.optimizer.epsilon, {0, 1}),
+      PlanField::Number("momentum", p.optimizer.momentum, {0, 1}),
+      PlanField::Number("weight_decay", p.optimizer.weight_decay, {0, 1}),
+      PlanField::Number("warmup_rounds", p.optimizer.warmup_steps, {0, 1e6}),
+      PlanField::Word("decay", p.optimizer.decay, kDecayNames),
+      PlanField::Number("final_fraction", p.optimizer.final_fraction, {0, 1}),
+  };
 }
 
 // Names go into files, ledgers and messages.
@@ -120,15 +113,15 @@ Status CheckUpdate(const FleetPlan& p, const std::string& source) {
 
 }  // namespace
 
-const char* GetName(FleetPlan::Part part) { return FindName(part, FleetPlan::kPartNames); }
-const char* GetName(FleetPlan::Method method) { return FindName(method, FleetPlan::kMethodNames); }
+const char* GetName(FleetPlan::Part part) { return FleetPlan::kPartNames[static_cast<size_t>(part)]; }
+const char* GetName(FleetPlan::Method method) { return FleetPlan::kMethodNames[static_cast<size_t>(method)]; }
 
 Status FleetPlan::Check(const std::string& source) const {
   if (!IsName(name)) {
     return InvalidArgument(source, ": name is '", OneLine(name), "', allowed are 1 to 64 letters, digits, - and _");
   }
-  FieldChecker checker(source);
-  WISP_RETURN_IF_ERROR(VisitFields(*this, checker));
+  FleetPlan copy = *this;
+  WISP_RETURN_IF_ERROR(CheckFields(source, ListFields(copy)));
   WISP_RETURN_IF_ERROR(CheckRounds(*this, source));
   WISP_RETURN_IF_ERROR(CheckUpdate(*this, source));
   WISP_RETURN_IF_ERROR(privacy::CheckDelta(source + ": delta", delta, static_cast<double>(devices), false));
@@ -138,23 +131,20 @@ Status FleetPlan::Check(const std::string& source) const {
 }
 
 std::string FleetPlan::ToText() const {
-  FieldWriter writer;
-  (void)writer.Number("fleet_plan", kFormat, {});
-  (void)writer.Text("name", name);
-  (void)writer.Text("base_hash", ToHex(base_hash));
-  (void)VisitFields(*this, writer);
-  return writer.Take();
+  FleetPlan copy = *this;
+  privacy::JsonWriter json;
+  json.BeginObject().Key("fleet_plan").Value(kFormat).Key("name").Value(name).Key("base_hash").Value(ToHex(base_hash));
+  WriteFields(ListFields(copy), json);
+  return json.EndObject().Take();
 }
 
 Result<FleetPlan> FleetPlan::FromText(std::string_view text, const std::string& source) {
   WISP_ASSIGN_OR_RETURN(FlatJson json, FlatJson::Parse(text, source, kMostTextBytes));
   WISP_RETURN_IF_ERROR(json.Whole("fleet_plan", kFormat, kFormat).status());
   FleetPlan plan;
-  FieldReader reader(json, source);
-  std::string base_hash;
-  WISP_RETURN_IF_ERROR(reader.Text("name", plan.name));
-  WISP_RETURN_IF_ERROR(reader.Text("base_hash", base_hash));
-  WISP_RETURN_IF_ERROR(VisitFields(plan, reader));
+  WISP_ASSIGN_OR_RETURN(plan.name, json.Text("name", kMostTextBytes));
+  WISP_ASSIGN_OR_RETURN(const std::string base_hash, json.Text("base_hash", kMostTextBytes));
+  WISP_RETURN_IF_ERROR(ReadFields(json, source, ListFields(plan)));
   WISP_RETURN_IF_ERROR(json.NoOtherKeys());
   std::from_chars(base_hash.data(), base_hash.data() + base_hash.size(), plan.base_hash, 16);
   if (ToHex(plan.base_hash) != base_hash || plan.base_hash == 0) {

@@ -17,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "runtime/core/status.h"
 #include "runtime/fleet/sha256.h"
@@ -28,13 +27,11 @@ namespace wisp::fleet {
 struct FleetPlan {
   // The weights that train.
   enum class Part { kAll, kBlocks, kAdapter };
-  static constexpr std::pair<const char*, Part> kPartNames[] = {
-      {"all", Part::kAll}, {"blocks", Part::kBlocks}, {"adapter", Part::kAdapter}};
+  static constexpr const char* kPartNames[] = {"all", "blocks", "adapter"};
   // kGradient: a device sends the clipped gradient of its record. kLocal: it takes steps of gradient descent on its own
   // record, and sends the clipped difference.
   enum class Method { kGradient, kLocal };
-  static constexpr std::pair<const char*, Method> kMethodNames[] = {{"gradient", Method::kGradient},
-                                                                    {"local", Method::kLocal}};
+  static constexpr const char* kMethodNames[] = {"gradient", "local"};
 
   std::string name;               // for people and ledgers: "films"
   uint64_t base_hash = 0;         // ModelFile::content_hash() of the base; 0: not bound to a model yet

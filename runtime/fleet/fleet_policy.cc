@@ -4,32 +4,40 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "runtime/core/first_characters.h"
 #include "runtime/fleet/flat_json.h"
 #include "runtime/core/text.h"
 #include "runtime/fleet/plan_fields.h"
+#include "runtime/privacy/accounting/calibration.h"
 
 namespace wisp::fleet {
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint64_t kFormat = 1;
 constexpr std::string_view kKeyBegins = "-----BEGIN PUBLIC KEY-----\n", kKeyEnds = "-----END PUBLIC KEY-----\n";
 
-template <class Fields, class Policy>
-Status VisitFields(Policy& p, Fields& fields) {
-  WISP_RETURN_IF_ERROR(fields.Text("server", p.server));
-  WISP_RETURN_IF_ERROR(fields.Number("takes_part", p.takes_part, {1, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Number("noise_multiplier", p.noise_multiplier, {0.1, 1e4}));
-  WISP_RETURN_IF_ERROR(fields.Number("clipping_norm", p.clipping_norm, {1e-6, 1e6}));
-  WISP_RETURN_IF_ERROR(fields.Number("cohort", p.cohort, {1, 1e9}));
-  WISP_RETURN_IF_ERROR(fields.Number("delta", p.delta, {1e-30, 1e-3}));
-  WISP_RETURN_IF_ERROR(fields.Words("methods", p.methods, FleetPlan::kMethodNames));
-  WISP_RETURN_IF_ERROR(fields.Words("parts", p.parts, FleetPlan::kPartNames));
-  WISP_RETURN_IF_ERROR(fields.Number("local_steps", p.local_steps, {0, 1000}));
-  WISP_RETURN_IF_ERROR(fields.Number("most_bytes_up", p.most_bytes_up, {1, 0x1p35}));
-  WISP_RETURN_IF_ERROR(fields.Number("most_bytes_down", p.most_bytes_down, {1, 0x1p35}));
-  return fields.Bool("evaluates", p.evaluates);
+std::vector<PlanField> ListFields(FleetPolicy& p) {
+  return {
+      PlanField::Text("server", p.server),
+      PlanField::Number("takes_part", p.takes_part, {1, 1e6}),
+      PlanField::Number("noise_multiplier", p.noise_multiplier, {0.1, 1e4}),
+      PlanField::Number("clipping_norm", p.clipping_norm, {1e-6, 1e6}),
+      PlanField::Number("cohort", p.cohort, {1, 1e9}),
+      PlanField::Number("delta", p.delta, {1e-30, 1e-3}),
+      PlanField::Words("methods", p.methods, FleetPlan::kMethodNames),
+      PlanField::Words("parts", p.parts, FleetPlan::kPartNames),
+      PlanField::Number("local_steps", p.local_steps, {0, 1000}),
+      PlanField::Number("most_bytes_up", p.most_bytes_up, {1, 0x1p35}),
+      PlanField::Number("most_bytes_down", p.most_bytes_down, {1, 0x1p35}),
+      PlanField::Truth("evaluates", p.evaluates),
+      PlanField::Number("records_epsilon", p.records_epsilon, {0, privacy::kLargestTarget}),
+      PlanField::Number("records_delta", p.records_delta, {0, 1e-3}),
+      PlanField::Number("records_public", p.records_public, {0, 4e9}),
+      PlanField::Number("records_batch", p.records_batch, {0, 1e6}),
+  };
 }
 
 bool IsPort(std::string_view port) {
@@ -72,21 +80,33 @@ std::string_view HostOf(std::string_view authority) {
   return host.back() == ']' && HasOnly(host.substr(1, host.size() - 2), ":.") ? host : "";
 }
 
+Status CheckRecords(const FleetPolicy& p, const std::string& source) {
+  const bool promises = p.protects_records();
+  for (const auto& [name, number] :
+       {std::pair("records_delta", p.records_delta), std::pair("records_public", static_cast<double>(p.records_public)),
+        std::pair("records_batch", static_cast<double>(p.records_batch))}) {
+    if ((number > 0) == promises) continue;
+    return InvalidArgument(source, ": ", name, " is ", privacy::DoubleText(number), " and records_epsilon is ",
+                           privacy::DoubleText(p.records_epsilon), ", allowed are both 0 or both above 0");
+  }
+  if (!promises) return OkStatus();
+  WISP_RETURN_IF_ERROR(privacy::CheckTarget(p.records_epsilon));
+  WISP_RETURN_IF_ERROR(privacy::CheckDelta(source + ": records_delta", p.records_delta, p.records_public, false));
+  if (p.records_batch > p.records_public) {
+    return InvalidArgument(source, ": records_batch is ", p.records_batch, ", allowed is 1 to records_public, ",
+                           p.records_public);
+  }
+  // A gradient and a gain show records to the server as they are.
+  if (p.methods != SetOf{FleetPlan::Method::kLocal} || p.evaluates) {
+    return InvalidArgument(source, ": records_epsilon is ", privacy::DoubleText(p.records_epsilon),
+                           ", allowed with it are methods local alone, and evaluates false");
+  }
+  return OkStatus();
+}
+
 Status Forbid(const FleetPlan& plan, const char* field, const std::string& value, const std::string& allowed) {
   return PrivacyRefused("the plan ", plan.name, " has ", field, " ", value, ", and this device's policy allows ",
                         allowed);
-}
-
-template <class T>
-std::string Listed(const std::vector<T>& values) {
-  std::string text;
-  for (const T value : values) text += (text.empty() ? "" : ", ") + std::string(GetName(value));
-  return text;
-}
-
-template <class T>
-bool Contains(const std::vector<T>& values, T value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 }  // namespace
@@ -125,10 +145,14 @@ Status FleetPolicy::Allows(const FleetPlan& plan) const {
   if (!(plan.delta <= delta)) {
     return Forbid(plan, "delta", DoubleText(plan.delta), DoubleText(delta) + " at most");
   }
-  if (!Contains(methods, plan.method)) return Forbid(plan, "method", GetName(plan.method), Listed(methods));
-  if (!Contains(parts, plan.part)) return Forbid(plan, "part", GetName(plan.part), Listed(parts));
-  if (plan.local_steps > local_steps) {
-    return Forbid(plan, "local_steps", std::to_string(plan.local_steps), std::to_string(local_steps) + " at most");
+  if (!methods.Contains(plan.method))
+    return Forbid(plan, "method", GetName(plan.method), ListWords(methods.bits, FleetPlan::kMethodNames, ", "));
+  if (!parts.Contains(plan.part))
+    return Forbid(plan, "part", GetName(plan.part), ListWords(parts.bits, FleetPlan::kPartNames, ", "));
+  // The noise of records is that of runs of so many steps.
+  if (plan.local_steps > local_steps || (protects_records() && plan.local_steps != local_steps)) {
+    return Forbid(plan, "local_steps", std::to_string(plan.local_steps),
+                  std::to_string(local_steps) + (protects_records() ? " alone" : " at most"));
   }
   if (plan.bytes_of_update() > most_bytes_up) {
     return Forbid(plan, "updates of", Counted(plan.bytes_of_update(), "byte"),
@@ -156,28 +180,29 @@ Status FleetPolicy::Check(const std::string& source) const {
     return InvalidArgument(source, ": operator_key is no public key in PEM, from '-----BEGIN PUBLIC KEY-----' to ",
                            "'-----END PUBLIC KEY-----', each with an end of line");
   }
-  FieldChecker checker(source);
-  return VisitFields(*this, checker);
+  FleetPolicy copy = *this;
+  WISP_RETURN_IF_ERROR(CheckFields(source, ListFields(copy)));
+  return CheckRecords(*this, source);
 }
 
 std::string FleetPolicy::ToText() const {
-  FieldWriter writer;
-  (void)writer.Number("fleet_policy", kFormat, {});
-  if (!operator_key.empty()) (void)writer.Text("operator_key", operator_key);
-  (void)VisitFields(*this, writer);
-  return writer.Take();
+  FleetPolicy copy = *this;
+  privacy::JsonWriter json;
+  json.BeginObject().Key("fleet_policy").Value(kFormat);
+  if (!operator_key.empty()) json.Key("operator_key").Value(operator_key);
+  WriteFields(ListFields(copy), json);
+  return json.EndObject().Take();
 }
 
 Result<FleetPolicy> FleetPolicy::FromText(std::string_view text, const std::string& source) {
   WISP_ASSIGN_OR_RETURN(FlatJson json, FlatJson::Parse(text, source, kMostTextBytes));
   WISP_RETURN_IF_ERROR(json.Whole("fleet_policy", kFormat, kFormat).status());
   FleetPolicy policy;
-  FieldReader reader(json, source);
   if (json.Has("operator_key")) {
-    WISP_RETURN_IF_ERROR(reader.Text("operator_key", policy.operator_key));
+    WISP_ASSIGN_OR_RETURN(policy.operator_key, json.Text("operator_key", kMostTextBytes));
     if (policy.operator_key.empty()) return InvalidData(source, ": operator_key is empty: leave it out, or give a key");
   }
-  WISP_RETURN_IF_ERROR(VisitFields(policy, reader));
+  WISP_RETURN_IF_ERROR(ReadFields(json, source, ListFields(policy)));
   WISP_RETURN_IF_ERROR(json.NoOtherKeys());
   WISP_RETURN_IF_ERROR(policy.Check(source));
   return policy;

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/core/status.h"
 #include "runtime/fleet/fleet_plan.h"
+#include "runtime/fleet/plan_fields.h"
 
 namespace wisp::fleet {
 
@@ -27,12 +27,19 @@ struct FleetPolicy {
   double clipping_norm = 0;     // the largest
   double cohort = 0;            // the smallest that a plan declares
   double delta = 0;             // the largest
-  std::vector<FleetPlan::Method> methods;
-  std::vector<FleetPlan::Part> parts;
+  SetOf<FleetPlan::Method> methods;
+  SetOf<FleetPlan::Part> parts;
   uint32_t local_steps = 0;      // the most
   uint64_t most_bytes_up = 0;    // of an update
   uint64_t most_bytes_down = 0;  // of the weights of a round
   bool evaluates = false;        // whether the device answers when it is asked to evaluate
+  // Privacy of each record on the device against everybody, the server too: an update is then the change of a private
+  // run on these records. The promise holds for all participations together. 0: no such promise, and no other number.
+  double records_epsilon = 0, records_delta = 0;
+  uint32_t records_public = 0;  // the declared number of records of a device
+  uint32_t records_batch = 0;   // the records that are expected in a step
+
+  bool protects_records() const { return records_epsilon > 0; }
 
   // A sentence for statements: whose word a device takes for plans and weights.
   std::string ExplainTrust() const;
@@ -47,7 +54,7 @@ struct FleetPolicy {
   static constexpr size_t kMostTextBytes = 1 << 14;
 };
 
-// The tightest policy that allows the plan.
+// The tightest policy that allows the plan, without a promise for records.
 FleetPolicy MakePolicy(const FleetPlan& plan, const std::string& server);
 
 // Checks an address that devices send updates to. kInvalidArgument begins with `whose` ("--server").

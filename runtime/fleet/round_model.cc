@@ -1,4 +1,3 @@
-// Built for speed: conversions of every weight.
 #include "runtime/fleet/round_model.h"
 
 #include <cmath>

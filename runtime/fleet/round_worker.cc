@@ -117,6 +117,20 @@ std::string RoundWorker::Compute(const Task& task, uint64_t node_id, const data:
   return update_->Compute(set.records, RoundingSeed(plan_hash_, node_id, task.participation.round));
 }
 
+Result<std::string> RoundWorker::ComputePrivately(const Task& task, uint64_t node_id, const data::Sequences& sequences,
+                                                  privacy::Ledger& ledger) {
+  const RecordProtection protection{.ledger = &ledger,
+                                    .epsilon = policy_.records_epsilon,
+                                    .delta = policy_.records_delta,
+                                    .num_records_public = policy_.records_public,
+                                    .expected_batch = policy_.records_batch,
+                                    .participations = policy_.takes_part};
+  Result<std::string> update =
+      update_->ComputePrivately(sequences, protection, RoundingSeed(plan_hash_, node_id, task.participation.round));
+  if (update.status().code() == StatusCode::kPrivacyRefused) return std::string(update_->grid().bytes(), '\0');
+  return update;
+}
+
 // The device's gain is the mean over its sequences.
 int64_t RoundWorker::FindGain(const data::Sequences& sequences, int64_t* square) {
   EvaluationOptions options{.gain_scale = kGainScale,

@@ -70,6 +70,10 @@ class RoundWorker {
   Task Accept(const RoundRequest& request, uint64_t node_id, std::span<const Participation> before);
   // The update or the gain of a device with these sequences, as it travels.
   std::string Compute(const Task& task, uint64_t node_id, const data::Sequences& sequences);
+  // The update of a device whose policy protects its records. Without room in their ledger it is zeros, because whether
+  // there is room may follow from a crash, and an absence would be no public fact. Errors of the ledger.
+  Result<std::string> ComputePrivately(const Task& task, uint64_t node_id, const data::Sequences& sequences,
+                                       privacy::Ledger& ledger);
 
   const FleetPolicy& policy() const { return policy_; }
   const FleetPlan& plan() const { return plan_; }  // the newest one that was taken

@@ -61,8 +61,8 @@ using Options = std::map<std::string, std::string>;
 
 // The options --name=value, each known and given once.
 bool Parse(int argc, char** argv, Options& options) {
-  for (const char* name : {"policy", "data", "model", "ledger", "output", "key", "ca", "unit", "session-gap",
-                           "times-per-second", "once", "seconds", "ask-seconds", "json"}) {
+  for (const char* name : {"policy", "data", "model", "ledger", "output", "key", "ca", "records-ledger", "dataset",
+                           "unit", "session-gap", "times-per-second", "once", "seconds", "ask-seconds", "json"}) {
     options[name];
   }
   for (int i = 1; i < argc; ++i) {
@@ -200,6 +200,8 @@ int Run(int argc, char** argv) {
   options.log_path = o["data"].c_str();
   options.ledger_path = o["ledger"].c_str();
   options.output_path = o["output"].empty() ? nullptr : o["output"].c_str();
+  options.records_ledger_path = o["records-ledger"].empty() ? nullptr : o["records-ledger"].c_str();
+  options.dataset = o["dataset"].c_str();
   options.transport = &transport;
   options.logger = &logger;
   options.unit = UnitNamed(o["unit"]);

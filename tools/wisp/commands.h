@@ -247,7 +247,7 @@ struct LogArguments {
 
 // Arguments of `wisp node`.
 struct NodeArguments {
-  std::string superlink, policy, data, model, ledger, output, key, ca;
+  std::string superlink, policy, data, model, ledger, output, key, ca, records_ledger, dataset;
   std::optional<std::string> unit;
   int64_t session_gap = 0;
   uint32_t times_per_second = 1;
@@ -263,6 +263,8 @@ struct FleetPlanArguments {
   uint32_t adapter_rank = 8;
   double evaluators = 0, local_learning_rate = 0, learning_rate = 0.001, clipping_norm = 1;
   std::optional<double> epsilon, delta, readers_epsilon;
+  double records_epsilon = 0, records_delta = 0;
+  uint32_t num_records_public = 0, batch = 0;
 };
 
 Status Synth(const SynthArguments& arguments, OutputFormat format);

@@ -32,8 +32,11 @@ class DeviceTest : public wisp::test::RingTraining {
   DeviceTest() : RingTraining(3) {
     std::vector<std::string> keys;
     for (uint32_t i = 0; i < kSmall.num_items; ++i) keys.push_back("item-" + std::to_string(i));
-    const Status written =
-        WriteModel(base_path_, {.architecture = kSmall, .weights = start_, .item_keys = keys, .created_by = "test"});
+    const Status written = WriteModel(base_path_, {.architecture = kSmall,
+                                                   .weights = start_,
+                                                   .item_keys = keys,
+                                                   .provenance = {{.description = "test", .dataset = "a public log"}},
+                                                   .created_by = "test"});
     EXPECT_TRUE(written.ok()) << written.message();
     base_.emplace(*ModelFile::Open(base_path_));
     WriteLog(12);

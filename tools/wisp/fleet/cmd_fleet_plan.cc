@@ -30,22 +30,22 @@ constexpr char kTrustForDevice[] = "if the server adds the noise before it shows
 constexpr char kTrustForReaders[] =
     "if it also draws each device's rounds by chance, and tells nobody who took part in which";
 
-template <class T, size_t kCount>
-T Named(const std::string& name, const std::pair<const char*, T> (&names)[kCount]) {
-  return std::find_if(std::begin(names), std::end(names), [&](const auto& n) { return name == n.first; })->second;
+template <class E, size_t kCount>
+E Named(const std::string& name, const char* const (&names)[kCount]) {
+  return static_cast<E>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
 }
 
 Result<FleetPlan> MakeGoal(const FleetPlanArguments& a) {
   FleetPlan goal{.name = a.name,
                  .num_weights = a.num_weights,
-                 .part = Named(a.part, FleetPlan::kPartNames),
+                 .part = Named<FleetPlan::Part>(a.part, FleetPlan::kPartNames),
                  .adapter_rank = a.part == "adapter" ? a.adapter_rank : 0,
                  .devices = a.devices,
                  .rounds = a.rounds,
                  .takes_part = a.takes_part,
                  .evaluators = a.evaluators,
                  .evaluations = a.evaluations,
-                 .method = Named(a.method, FleetPlan::kMethodNames),
+                 .method = Named<FleetPlan::Method>(a.method, FleetPlan::kMethodNames),
                  .local_steps = a.local_steps,
                  .local_learning_rate = a.local_learning_rate,
                  .clipping_norm = a.clipping_norm,
@@ -113,6 +113,17 @@ Json ToJson(const FleetPlan& plan, const FleetCost& cost, const FleetForecast& f
   return j;
 }
 
+// The policy of the devices.
+fleet::FleetPolicy MakeDevicePolicy(const FleetPlanArguments& a, const FleetPlan& plan) {
+  fleet::FleetPolicy policy = fleet::MakePolicy(plan, a.server);
+  policy.records_epsilon = a.records_epsilon;
+  policy.records_delta = a.records_delta;
+  policy.records_public = a.num_records_public;
+  policy.records_batch = a.batch;
+  policy.evaluates = policy.evaluates && !policy.protects_records();
+  return policy;
+}
+
 std::string Whole(double number) { return Thousands(static_cast<uint64_t>(std::llround(number))); }
 
 std::string Bytes(double bytes) {
@@ -178,13 +189,20 @@ Status FleetPlanCommand(const FleetPlanArguments& a, OutputFormat format) {
                                                                 : fleet::MakePlan(goal));
   WISP_ASSIGN_OR_RETURN(const FleetCost cost, fleet::CostOf(plan));
   const FleetForecast forecast = fleet::ForecastOf(plan);
+  const fleet::FleetPolicy policy = MakeDevicePolicy(a, plan);
+  if (!a.policy.empty()) WISP_RETURN_IF_ERROR(policy.Check("--policy"));
   if (!a.out.empty()) WISP_RETURN_IF_ERROR(WriteText(a.out, plan.ToText()));
-  if (!a.policy.empty()) WISP_RETURN_IF_ERROR(WriteText(a.policy, fleet::MakePolicy(plan, a.server).ToText()));
+  if (!a.policy.empty()) WISP_RETURN_IF_ERROR(WriteText(a.policy, policy.ToText()));
   if (format == OutputFormat::kJson) {
     PrintJson(ToJson(plan, cost, forecast));
     return OkStatus();
   }
   Print(plan, cost, forecast, a.model.empty());
+  if (policy.protects_records()) {
+    PrintText("records   epsilon %s at delta %s for each record on a device, against everybody, by its own runs\n",
+              privacy::EpsilonText(policy.records_epsilon, 3).c_str(),
+              privacy::DoubleText(policy.records_delta).c_str());
+  }
   const std::string written =
       a.out.empty()
           ? "nothing: without --out this is a forecast"

@@ -57,6 +57,8 @@ Status NodeCommand(const NodeArguments& a, OutputFormat format) {
   add("model", a.model);
   add("ledger", a.ledger);
   add("output", a.output);
+  add("records-ledger", a.records_ledger);
+  add("dataset", a.dataset);
   add("key", a.key);
   add("ca", a.ca);
   add("unit", a.unit.value_or(""));

@@ -56,6 +56,19 @@ void AddFleetPlan(CLI::App* fleet, Chosen& chosen, FleetPlanArguments& a) {
   c->add_option("--evaluators", a.evaluators, "Share of the devices that evaluates and never trains, up to 0.5");
   c->add_option("--evaluations", a.evaluations, "Number of evaluations; a multiple of --takes-part");
   c->add_option("--round-seconds", a.round_seconds, "The deadline of a round")->capture_default_str();
+  CLI::Option* records = c->add_option(
+      "--records-epsilon", a.records_epsilon,
+      "For --policy: also protect each record on a device, from the server too. An update is then the change of a\n"
+      "private run, and this is epsilon of all of a device's runs together. With --method local");
+  records->needs(policy);
+  for (CLI::Option* option :
+       {c->add_option("--records-delta", a.records_delta, "For --records-epsilon: its delta, below 1 / records"),
+        c->add_option("--num-records-public", a.num_records_public,
+                      "For --records-epsilon: the number of records of a device, which anybody may know"),
+        c->add_option("--batch", a.batch, "For --records-epsilon: records that are expected in a local step")}) {
+    records->needs(option);
+    option->needs(records);
+  }
   chosen.OnCall(c, FleetPlanCommand, a);
 }
 
@@ -72,6 +85,11 @@ void AddNode(CLI::App& app, Chosen& chosen, NodeArguments& a) {
   c->add_option("--ledger", a.ledger, "A ledger for fleets alone; made if absent. An unfinished answer lies beside it")
       ->required();
   c->add_option("--output", a.output, "Where the fleet's model is kept, if it is not worse for this device's log");
+  CLI::Option* records = c->add_option("--records-ledger", a.records_ledger,
+                                       "For a policy that protects records: the ledger that their runs charge");
+  CLI::Option* dataset = c->add_option("--dataset", a.dataset, "For --records-ledger: the name of the data");
+  records->needs(dataset);
+  dataset->needs(records);
   c->add_option("--superlink", a.superlink, "The server's address. It has to be that of --policy");
   c->add_option("--key", a.key,
                 "The device's private key (P-256, PEM), made if absent. Default: the name of --ledger and .pem");
@@ -83,8 +101,8 @@ void AddNode(CLI::App& app, Chosen& chosen, NodeArguments& a) {
       ->check(Within(1, 3600))
       ->capture_default_str();
   AddUnit(c, a.unit, a.session_gap, a.times_per_second,
-          "How events become training records: user, session or day. All that the device holds is protected whatever\n"
-          "this says; default: user");
+          "How events become training records: user, session or day; default: user. All that the device holds is\n"
+          "protected whatever this says. A policy that protects records means these");
   chosen.OnCall(c, NodeCommand, a);
 }
 
