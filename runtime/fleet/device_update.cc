@@ -16,7 +16,7 @@ namespace {
 
 // Attempts at a rounding within the bound. One fails with a probability below 1e-8 (UpdateGrid's reserve).
 constexpr int kRoundings = 8;
-// Of a record's gradient in a private run. The noise follows it, so the local learning rate scales both.
+// The norm of a record's gradient in a private run. The noise follows it, and the local learning rate scales both.
 constexpr double kClippingNormOfRecords = 1;
 
 std::vector<uint8_t> ListChanges(const RoundModel& model) {
@@ -108,7 +108,7 @@ void DeviceUpdate::AddLocalChange(std::span<const Record> records, uint64_t seed
   AddChange((*trainer)->weights());
 }
 
-// As a gradient: from the new weights to the old ones.
+// The change points like a gradient, from the new weights to the old ones.
 void DeviceUpdate::AddChange(std::span<const float> after) {
   std::vector<float> change(model_.trained().size());
   model_.ForEachTrained([&](const ParameterSpec& p, size_t at, size_t trained, size_t) {
