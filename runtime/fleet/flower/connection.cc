@@ -23,6 +23,9 @@ constexpr size_t kMostSmallObject = 4096;
 constexpr size_t kAroundObject = 64;  // fields beside the object in the answer to pull-object
 // The server accepts signatures of the last 305 seconds and of 5 in the future. Its header Date has whole seconds.
 constexpr double kClockSeconds = 3;
+// Signatures are of whole minutes, so one serves all calls of a minute. A key store may need a second for each, and a
+// page learns what to sign from the call before.
+constexpr double kSignedSeconds = 60;
 constexpr double kEndOfTime = 1e11;  // the year 5138
 
 std::string Base64(std::string_view bytes) {
@@ -82,12 +85,16 @@ Result<HttpReply> Connection::Send(std::string_view route, std::string_view body
   for (bool again = true;; again = false) {
     const double offset = clock_offset_, now = Now();
     if (!(now >= 0 && now < kEndOfTime)) return InvalidArgument("the device's clock says ", now, " seconds since 1970");
-    const std::string timestamp = UtcTime(static_cast<std::time_t>(now)) + "+00:00";
-    WISP_ASSIGN_OR_RETURN(const std::string signature, transport_.Sign(timestamp));
+    const std::string timestamp =
+        UtcTime(static_cast<std::time_t>(std::floor(now / kSignedSeconds) * kSignedSeconds)) + "+00:00";
+    if (timestamp != signed_timestamp_) {
+      WISP_ASSIGN_OR_RETURN(signature_, transport_.Sign(timestamp));
+      signed_timestamp_ = timestamp;
+    }
     const std::array<HttpHeader, 4> headers = {{{"content-type", "application/protobuf"},
                                                 {"flwr-public-key", Base64(transport_.public_key_pem())},
                                                 {"flwr-timestamp", timestamp},
-                                                {"flwr-signature", Base64(signature)}}};
+                                                {"flwr-signature", Base64(signature_)}}};
     WISP_ASSIGN_OR_RETURN(HttpReply reply, transport_.Post(JoinText("/v1/fleet/", route), headers, body, most_bytes));
     if (reply.body.size() > most_bytes) {
       return InvalidData("the fleet's server answers ", route, " with ", reply.body.size(), " bytes; allowed are ",

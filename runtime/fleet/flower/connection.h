@@ -80,6 +80,7 @@ class Connection {
   uint64_t node_ = 0;  // 0 before Join()
   double heartbeat_seconds_ = 0;
   double clock_offset_ = 0;
+  std::string signed_timestamp_, signature_;
 };
 
 }  // namespace wisp::fleet::flower

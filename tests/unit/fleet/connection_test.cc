@@ -127,7 +127,7 @@ TEST(Connection, KeyThatIsNotEnrolledCannotJoin) {
 }
 
 TEST(Connection, ServersClockIsUsedWhereTheDevicesIsWrong) {
-  for (const double error : {-400.0, 3600.0, -3600.0, 6.0, 86400.0 * 365, -1e9}) {
+  for (const double error : {-400.0, 3600.0, -3600.0, 66.0, 86400.0 * 365, -1e9}) {
     FakeSuperLink server;
     FakeTransport transport(server, "first");
     transport.clock_error = error;
@@ -136,6 +136,17 @@ TEST(Connection, ServersClockIsUsedWhereTheDevicesIsWrong) {
     EXPECT_EQ(server.calls.size(), 4u);  // one was refused
     EXPECT_NEAR(connection.Now(), server.now, 1) << error;
   }
+}
+
+TEST(Connection, OneSignatureServesTheCallsOfAMinute) {
+  Joined with;
+  const int before = with.transport.num_signed;
+  with.server.now = 1'800'000'060;  // a whole minute
+  for (int i = 0; i < 59; ++i, ++with.server.now) ASSERT_TRUE(with.connection.Pull().ok());
+  EXPECT_EQ(with.transport.num_signed, before + 1);
+  with.server.now = 1'800'000'120;
+  ASSERT_TRUE(with.connection.Pull().ok());
+  EXPECT_EQ(with.transport.num_signed, before + 2);
 }
 
 TEST(Connection, WrongDateOfTheServerIsIgnored) {

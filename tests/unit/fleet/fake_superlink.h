@@ -367,6 +367,7 @@ class FakeTransport : public Transport {
 
   FakeTransport(FakeSuperLink& server, std::string_view key_name) : server_(server), key_(FakeKey(key_name)) {}
 
+  int num_signed = 0;
   double clock_error = 0;                                                // of the device, in seconds
   std::function<Fault(std::string_view route)> fault;                    // asked before each call
   std::function<void(std::string_view route, HttpReply& reply)> change;  // may change each answer
@@ -383,7 +384,10 @@ class FakeTransport : public Transport {
     if (reply.body.size() > most_bytes) return InvalidData("the answer is larger than ", most_bytes, " bytes");
     return reply;
   }
-  Result<std::string> Sign(std::string_view message) override { return FakeSignature(key_, message); }
+  Result<std::string> Sign(std::string_view message) override {
+    ++num_signed;
+    return FakeSignature(key_, message);
+  }
   const std::string& public_key_pem() const override { return key_; }
   Status Verify(const std::string& key_pem, std::string_view message, std::string_view signature) override {
     return signature == FakeSignature(key_pem, message) ? OkStatus()
