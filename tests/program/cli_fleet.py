@@ -72,6 +72,25 @@ def test_files_are_the_plan_and_its_tightest_policy():
     assert json.loads(read("plan.json"))["num_weights"] < r["num_weights"]
 
 
+records = "--method local --local-steps 4 --local-learning-rate 0.5 --records-epsilon 4 --num-records-public 50"
+
+
+def test_a_policy_promises_records_an_epsilon():
+    r = run(f"{bound} {files} {records} --records-delta 1e-5 --batch 10 --evaluators 0.1 --evaluations 4")
+    assert says("records   epsilon 4 at delta 1e-05 for each record on a device, against everybody", r.out)
+    policy = json.loads(read("policy.json"))
+    assert (policy["records_epsilon"], policy["records_delta"]) == (4, 1e-5)
+    assert (policy["records_public"], policy["records_batch"], policy["evaluates"]) == (50, 10, False)
+    assert "records" not in read("plan.json")
+    for options, said in {
+        f"{records} --records-delta 1e-5": "--records-epsilon is given, and --batch is not",
+        f"{records} --records-delta 1e-5 --batch 51": "records_batch is 51, allowed is 1 to records_public, 50",
+        f"{records.replace('50', '5000')} --records-delta 0.0009 --batch 10": "records_delta",
+        "--records-epsilon 4 --records-delta 1e-5 --num-records-public 50 --batch 10": "methods local alone",
+    }.items():
+        run(f"{bound} {files} {options}", 2, said)
+
+
 def test_what_makes_no_plan_is_refused():
     write("notes.txt", "mine\n")
     for options, said in {

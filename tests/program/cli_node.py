@@ -96,6 +96,23 @@ def test_every_refusal_is_a_sentence():
     assert charges() == 0
 
 
+def test_a_policy_that_protects_records_needs_their_ledger():
+    with server(refuses(401)) as (port, posts):
+        policy(port)
+        run(f"{node} --once --records-ledger records.ledger --dataset guests", 2, "the policy protects none")
+        run(f"{node} --once --records-ledger records.ledger", 2, "--dataset")
+        edit("policy.json", "policy.json", '"methods": "gradient"', '"methods": "local"')
+        for field, value in {"records_epsilon": "4", "records_delta": "1e-5", "records_public": "50",
+                             "records_batch": "10", "local_steps": "4"}.items():
+            edit("policy.json", "policy.json", f'"{field}": 0', f'"{field}": {value}')
+        run(f"{node} --once", 2, "their ledger is missing")
+        assert not posts
+        fresh = node.replace("fleet.ledger", "kiosk.ledger")
+        run(f"{fresh} --once --records-ledger kiosk.ledger --dataset guests", 2, "kiosk.ledger")
+        run(f"{fresh} --once --records-ledger records.ledger --dataset guests", 2, "401")
+        assert posts and not exists("records.ledger")
+
+
 def test_it_sends_a_signature_and_no_more():
     with server(refuses(401)) as (port, posts):
         policy(port)

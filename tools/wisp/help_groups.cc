@@ -39,7 +39,8 @@ constexpr OptionNames kGroups[] = {
     {"Privacy",
      " ledger anchor begin-anchor epsilon delta budget expected-runs noise-multiplier num-records-public "
      "num-records-at-start planned-runs privacy-json dataset other-data public-dataset uncharged-tuning "
-     "allow-large-delta unit reproducible-noise evaluation evaluations replace "},
+     "allow-large-delta unit reproducible-noise evaluation evaluations replace records-epsilon records-delta "
+     "records-ledger "},
     {"Method",
      " base mode lambda clip epsilon-per-sample planned-samples support block mixing-floor private-texts contexts "
      "context-before context-after public-text "},
