@@ -98,6 +98,8 @@ FAULTS = [
         ("fleet-refusal-without-a-log", "FleetDevice::Take", "if (!task.why_absent.empty())",
          "if (!task.why_absent.empty() || ReadLog().num_users() == 0)",
          "fleet_node_test:Node.LogThatCannotBeRead_SendsZerosAndIsCharged"),
+        ("fleet-keeps-what-is-worse", "FleetDevice::Keep", "worker_.FindGain(ReadLog()) < 0", "false",
+         "fleet_node_test:Node.KeepsAModelThatIsNotWorse"),
         ("fleet-records-unprotected", "FleetDevice::Take", "if (records_) {", "if (false) {",
          "protected_records_test:ProtectedRecords.UpdatesAreThoseOfPlannedRuns_WhichTheLedgerOfRecordsPays"),
         ("fleet-records-looked-at-for-nothing", "FleetDevice::Keep", "!records_ && ", "",

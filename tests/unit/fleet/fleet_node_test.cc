@@ -234,12 +234,11 @@ TEST_F(Node, Evaluates) {
 
 TEST_F(Node, KeepsAModelThatIsNotWorse) {
   const auto node = Joined();
-  Request worse = Ask(2, "keep");
-  for (size_t i = 0; i < worse.weights.size(); i += 4) {
-    const float weight = i % 28 == 0 ? 3 : -2;
-    std::memcpy(worse.weights.data() + i, &weight, 4);
-  }
-  // The base knows nothing either, so the device's lists decide between two models of chance.
+  Send(AskToKeepWorse(2));
+  MustWork(*node);
+  EXPECT_EQ(said_.back(), "the model of round 2 was not kept: lists of this device would be worse");
+  EXPECT_FALSE(std::filesystem::exists(output_path_));
+  server_.calls.clear();
   Send(Ask(1, "keep"));
   MustWork(*node);
   EXPECT_TRUE(std::filesystem::exists(output_path_)) << said_.back();

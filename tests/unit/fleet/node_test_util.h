@@ -8,14 +8,17 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "runtime/data/event_log.h"
+#include "runtime/data/readers.h"
 #include "runtime/fleet/fleet_budget.h"
 #include "runtime/fleet/fleet_device.h"
 #include "runtime/fleet/fleet_node.h"
 #include "runtime/fleet/round_model.h"
+#include "runtime/model/catalogue.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/fleet/fake_superlink.h"
 #include "tests/unit/train/train_test_util.h"
@@ -112,6 +115,25 @@ class DeviceTest : public wisp::test::RingTraining {
   static Status Verify(const std::string& key, std::string_view text, std::string_view signature) {
     return signature == FakeSignature(key, text) ? OkStatus() : InvalidData("the signature is not the operator's");
   }
+  // A request to keep a model whose lists are worse than the base's for this device's newest events: the first of some
+  // random ones.
+  Request AskToKeepWorse(int64_t round) const {
+    const auto index = data::ItemIndex::Make(base_path_, GetItemKeys(*base_));
+    const auto log = data::ReadLog(log_path_, {.known_items = &*index, .private_run = true});
+    const RoundModel model = *RoundModel::Create(*base_, plan_);
+    RoundWorker worker(policy_, *base_, Verify);
+    std::mt19937 random(1);
+    Request request = Ask(round, "keep");
+    do {
+      std::vector<float> held(model.start().size());
+      for (float& weight : held) weight = static_cast<float>(random() % 2001) / 1000 - 1;
+      request.weights = *model.Encode(held);
+      request.signature = FakeSignature(kOperatorKey, TextToSign(request.view()));
+      EXPECT_EQ(worker.Accept(request.view(), kNode, {}).why_absent, "");
+    } while (worker.FindGain(log->sequences) >= 0);
+    return request;
+  }
+
   Result<std::unique_ptr<FleetDevice>> OpenDevice() const {
     return FleetDevice::Open({.policy = policy_,
                               .base = &*base_,

@@ -98,10 +98,7 @@ TEST_F(ProtectedRecords, ADeviceWithoutRecords_SendsNoiseLikeAnyOther) {
 TEST_F(ProtectedRecords, AModelIsKeptWithoutALookAtTheRecords) {
   const auto device = OpenProtected();
   ASSERT_TRUE(device.ok()) << device.status().message();
-  Request worse = Ask(12, "keep");
-  const RoundModel model = *RoundModel::Create(*base_, plan_);
-  worse.weights = *model.Encode(std::vector<float>(model.start().size()));
-  const auto taken = (*device)->Take(worse.view(), kNode);
+  const auto taken = (*device)->Take(AskToKeepWorse(12).view(), kNode);
   ASSERT_TRUE(taken.ok());
   EXPECT_EQ(taken->what, "the model of round 12 was kept as " + output_path_);
   EXPECT_FALSE(std::filesystem::exists(records_path_));
