@@ -58,7 +58,7 @@ FAULTS = [
          "fleet_policy_test:FleetPolicy.TheTightestOneAllowsItsPlanAndNothingBeyond"),
         ("fleet-policy-any-delta", "FleetPolicy::Allows", "!(plan.delta <= delta)", "false",
          "fleet_policy_test:FleetPolicy.TheTightestOneAllowsItsPlanAndNothingBeyond"),
-        ("fleet-policy-any-method", "FleetPolicy::Allows", "!Contains(methods, plan.method)", "false",
+        ("fleet-policy-any-method", "FleetPolicy::Allows", "!methods.Contains(plan.method)", "false",
          "fleet_policy_test:FleetPolicy.TheTightestOneAllowsItsPlanAndNothingBeyond"),
         ("fleet-http-to-anybody", "CheckServer", "is_http && !IsLoopback(host)", "false",
          "fleet_policy_test:CheckServer.HttpIsForThisMachineAlone"),
