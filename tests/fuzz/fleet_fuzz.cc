@@ -1,10 +1,12 @@
-// Answers of a fleet's server, and files of requests and replies: any bytes. A value that is read can be written and
+// Answers of a fleet's server, plans, policies, and files of requests and replies: any bytes. A value that is read can be written and
 // read again; everything else is a sentence.
 // Needs FLEET.
 #include <optional>
 #include <string>
 
 #include "runtime/fleet/flat_json.h"
+#include "runtime/fleet/fleet_plan.h"
+#include "runtime/fleet/fleet_policy.h"
 #include "runtime/fleet/flower/config_record.h"
 #include "runtime/fleet/flower/connection.h"
 #include "runtime/fleet/flower/messages.h"
@@ -81,6 +83,19 @@ void ReadJson(std::string_view bytes) {
   fuzz::Require(Held(json->NoOtherKeys()), "all keys were asked for");
 }
 
+void ReadPlan(std::string_view bytes) {
+  const auto plan = FleetPlan::FromText(bytes, "plan.json");
+  if (Held(plan.status())) {
+    const auto again = FleetPlan::FromText(plan->ToText(), "plan.json");
+    fuzz::Require(again.ok() && *again == *plan, "a plan reads back");
+  }
+  const auto policy = FleetPolicy::FromText(bytes, "policy.json");
+  if (!Held(policy.status())) return;
+  const auto again = FleetPolicy::FromText(policy->ToText(), "policy.json");
+  fuzz::Require(again.ok() && again->ToText() == policy->ToText(), "a policy reads back");
+  if (plan.ok()) Held(policy->Allows(*plan));
+}
+
 void Call(fuzz::Input& input) {
   Answering server(input);
   Connection connection(server);
@@ -100,7 +115,7 @@ void Call(fuzz::Input& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
-  switch (input.Byte() % 6) {
+  switch (input.Byte() % 7) {
     case 0:
       ReadRequest(input.Rest());
       break;
@@ -122,6 +137,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     case 5:
       Call(input);
+      break;
+    case 6:
+      ReadPlan(input.Rest());
       break;
   }
   return 0;
