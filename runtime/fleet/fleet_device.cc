@@ -6,9 +6,11 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/hex.h"
+#include "runtime/core/text.h"
 #include "runtime/data/readers.h"
 #include "runtime/fleet/fleet_budget.h"
 #include "runtime/model/catalogue.h"
+#include "runtime/privacy/json.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
 
@@ -27,6 +29,12 @@ std::optional<Participation> FromPurpose(std::string_view purpose) {
 // An update has no more numbers than bytes.
 fleet::Participations CostsOf(const FleetPolicy& policy, uint64_t count) {
   return {.noise_multiplier = policy.noise_multiplier, .num_weights = policy.most_bytes_up, .count = count};
+}
+
+// A device cannot see the noise, so what its model says is the plan's promise and its condition.
+std::string Describe(const FleetPlan& plan) {
+  return JoinText("a fleet, plan ", plan.name, ": epsilon ", privacy::DoubleText(plan.epsilon), " at delta ",
+                  privacy::DoubleText(plan.delta), " for each device if the server adds the noise");
 }
 
 // The ledger of records, if the policy protects them.
@@ -121,7 +129,7 @@ std::string FleetDevice::Keep(uint32_t round) {
   if (!records_ && worker_.FindGain(ReadLog()) < 0)
     return of_round + " was not kept: lists of this device would be worse";
   const Status written = worker_.model().Write(options_.output_path, worker_.held(),
-                                               {.description = "a fleet, plan " + worker_.plan().name,
+                                               {.description = Describe(worker_.plan()),
                                                 .privacy_unit = "device",
                                                 .sampling = "allocation",
                                                 .steps = round,

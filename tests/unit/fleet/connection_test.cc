@@ -54,6 +54,7 @@ StatusCode CodeOf(const Result<T>& result) {
 TEST(Connection, RoundTakesEightCalls) {
   Joined with;
   with.server.calls.clear();
+  with.transport.num_bytes = 0;
   const auto request = with.connection.Pull();
   ASSERT_TRUE(request.ok() && *request) << request.status().message();
   EXPECT_EQ((*request)->metadata.message_id, with.message_id);
@@ -68,6 +69,8 @@ TEST(Connection, RoundTakesEightCalls) {
   EXPECT_EQ(with.server.calls,
             (std::vector<std::string>{"pull-messages", "pull-object", "pull-object", "confirm-message-received",
                                       "push-messages", "push-object", "push-object", "push-object"}));
+  // Headers, ids and metadata of all calls, beside the weights.
+  EXPECT_LT(with.transport.num_bytes, 5000u + 6000u);
   const auto replies = with.server.Take();
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_EQ(replies[0].record.Encode(), Answer().Encode());

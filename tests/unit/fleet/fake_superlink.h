@@ -368,6 +368,7 @@ class FakeTransport : public Transport {
   FakeTransport(FakeSuperLink& server, std::string_view key_name) : server_(server), key_(FakeKey(key_name)) {}
 
   int num_signed = 0;
+  size_t num_bytes = 0;                                                  // of headers and bodies, both ways
   double clock_error = 0;                                                // of the device, in seconds
   std::function<Fault(std::string_view route)> fault;                    // asked before each call
   std::function<void(std::string_view route, HttpReply& reply)> change;  // may change each answer
@@ -381,6 +382,8 @@ class FakeTransport : public Transport {
     HttpReply reply = server_.Post(path, headers, body);
     if (what == Fault::kCut) return IoError("the connection was cut");
     if (change) change(route, reply);
+    for (const HttpHeader& header : headers) num_bytes += header.name.size() + header.value.size();
+    num_bytes += path.size() + body.size() + reply.body.size();
     if (reply.body.size() > most_bytes) return InvalidData("the answer is larger than ", most_bytes, " bytes");
     return reply;
   }

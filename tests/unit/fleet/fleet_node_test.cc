@@ -244,6 +244,8 @@ TEST_F(Node, KeepsAModelThatIsNotWorse) {
   EXPECT_TRUE(std::filesystem::exists(output_path_)) << said_.back();
   const ModelFile kept = *ModelFile::Open(output_path_);
   EXPECT_EQ(kept.provenance().back().privacy_unit, "device");
+  EXPECT_NE(kept.provenance().back().description.find("epsilon 100 at delta 1e-05 for each device if the server"),
+            std::string::npos);
   EXPECT_EQ(NumCharges(), 0);
   EXPECT_TRUE(server_.Take().empty());
   EXPECT_EQ(server_.calls.size(), kAbsence.size() + 1);
