@@ -130,6 +130,7 @@ FleetNode::FleetNode(std::unique_ptr<FleetDevice> device, Transport& transport, 
 
 std::unique_ptr<FleetNode> FleetNode::Open(std::unique_ptr<FleetDevice> device, Transport& transport,
                                            std::string reply_path, double ask_seconds) {
+  [[maybe_unused]] static const int ready = sodium_init();  // before it libsodium has no random bytes in browsers
   return std::unique_ptr<FleetNode>(new FleetNode(std::move(device), transport, std::move(reply_path), ask_seconds));
 }
 

@@ -22,7 +22,10 @@ MOST = (
     ),
     (
         "everything",
-        ("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "worker.js", "device.js"),
+        (
+            *("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "fleet.js", "worker.js"),
+            "device.js",
+        ),
         700_000,
     ),
 )

@@ -78,6 +78,26 @@ export interface PlannedRunResult {
   numEvents: number; unknownEvents: number; unknownItems: number; badRows: number; numRecords: number;
 }
 
+export interface FleetOptions extends Pick<Running, "signal"> {
+  /** Names of files in the store. The policy names the server, in the page's own origin, and no operator's key. */
+  policy: string; model: string;
+  /** The file for a model of the fleet, if it is not worse here; not kept unless given. */
+  output?: string;
+  /** 0 unless given: until nothing is there to do now. */
+  seconds?: number;
+  unit?: Unit; sessionGap?: number; timesPerSecond?: number; dataset?: string;
+  /** The mean time between two questions for work; 30 unless given. */
+  askSeconds?: number;
+}
+
+export interface FleetResult {
+  /** Answers that the server has got in this call. */
+  answers: number;
+  participations: number; mostParticipations: number;
+  /** Call again after so many seconds. */
+  waitSeconds: number;
+}
+
 export interface Budget {
   epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number;
   evaluationsLeft: number; successionReleasesLeft: number; biasWeightReleasesLeft: number;
@@ -99,7 +119,7 @@ export type RecommendQuery = RecommendOptions & { model: string } & (
 /** A folder of this site's storage, and the worker that uses it. A promise is rejected with a WispError. */
 export class Device {
   static open(name?: string, options?: { onSentence?(sentence: Sentence): void }): Promise<Device>;
-  /** Deletes everything that a closed device has stored, including its ledger. */
+  /** Deletes everything that a closed device has stored, including its ledgers and its key in a fleet. */
   static delete(name?: string): Promise<void>;
   writeFile(name: string, bytes: ArrayBuffer | ArrayBufferView): Promise<void>;
   readFile(name: string): Promise<Uint8Array>;
@@ -124,8 +144,12 @@ export class Device {
   runPlanned(options: PlannedRunOptions): Promise<PlannedRunResult>;
   /** Local only: not private. */
   evaluate(model: string): Promise<{ ndcgAt10: number; hitAt10: number; numUsers: number }>;
-  budget(options: { delta: number }): Promise<Budget>;
-  statement(options: { delta: number; format?: "text" | "json" }): Promise<string>;
+  /** `fleet`: of the ledger of the fleet. */
+  budget(options: { delta: number; fleet?: boolean }): Promise<Budget>;
+  statement(options: { delta: number; format?: "text" | "json"; fleet?: boolean }): Promise<string>;
+  /** Does what the fleet's server asks and the policy allows. An error of kind "Io": call again later, each time later
+   * than before. */
+  workInFleet(options: FleetOptions): Promise<FleetResult>;
   /** Refused if what was learned would be lost; `startOver` gives it up. */
   rebase(options: { from: string; to: string; output: string; startOver?: boolean }): Promise<Record<string, number>>;
   version(): Promise<string>;

@@ -8,6 +8,7 @@
 //
 // Every method returns a promise. A refusal is a WispError with the library's sentence. Calls run one after the other,
 // in the order of their arrival.
+import {keyDatabase, settled} from "./fleet.js";
 import {checkKeys, kindOf, WispError} from "./library.js";
 
 export {WispError};
@@ -15,7 +16,7 @@ export {WispError};
 const METHODS = [
   "writeFile", "readFile", "removeFile", "listFiles",     "appendEvents", "countEvents", "history",
   "eraseUser", "pruneLog", "recommend",  "describeModel", "plan",         "planChange",  "personalise",
-  "runPlanned", "evaluate", "budget",     "statement",     "rebase",       "version"
+  "runPlanned", "evaluate", "budget",     "statement",     "rebase",       "workInFleet", "version"
 ];
 const CANCELLED = "cancelled: what was charged so far stays charged, and what the call had stored already stays stored";
 
@@ -198,14 +199,17 @@ export class Device {
     }
   }
 
-  // Deletes everything that a closed device has stored, including its ledger: what was learned from the same people
-  // before is then no longer counted.
+  // Deletes everything that a closed device has stored, including its ledgers and its key: what was learned from the
+  // same people before is then no longer counted.
   static async delete(name = "wisp") {
     checkFolder(name);
     try {
-      await (await navigator.storage.getDirectory()).removeEntry(name, {recursive: true});
+      const root = await navigator.storage.getDirectory();
+      await root.removeEntry(name, {recursive: true}).catch((error) => {
+        if (error.name !== "NotFoundError") throw error;
+      });
+      await settled(indexedDB.deleteDatabase(keyDatabase(name)));
     } catch (error) {
-      if (error.name === "NotFoundError") return;
       throw new WispError(
           "Io", `${name}: cannot be deleted (${error.message}); close the device first, in every page of this site`);
     }

@@ -1,11 +1,13 @@
 // The worker of device.js: the whole library over a store. Calls run one at a time, in the order of their arrival.
+import {checkPolicy, Fleet, post, Signer} from "./fleet.js";
 import layout from "./layout.js";
 import {checkKeys, checkObject, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
 import {Model} from "./model.js";
 import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
 
-const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger", CHECKPOINT = ".checkpoint";
+const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger", FLEET_LEDGER = "fleet.ledger",
+      CHECKPOINT = ".checkpoint";
 // Files that one call may create: a log's and a ledger's journal, a run's files beside its output, temporary files.
 const SPARE_FILES = 16;
 // Error codes of files in WASI's numbering.
@@ -37,16 +39,16 @@ const number = (value, name) =>
 const OPTIONS = {
   history: ["model", "user", "limit"],
   recommend: ["model", "user", "history", "count", "excluded", "candidates", "allowSeen"],
-  budget: ["delta"],
-  statement: ["delta", "format"],
+  budget: ["delta", "fleet"],
+  statement: ["delta", "format", "fleet"],
   rebase: ["from", "to", "output", "startOver"]
 };
 
 // Fields of the C interface that a page must not set: files are given by the names `model` and `output`.
 const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$|^notRead/;
 
-// Checks the `options` of a method that fills this struct of the C interface.
-function checkOptions(method, struct, options) {
+// Checks the `options` of a method that fills this struct of the C interface, and has `more` of its own.
+function checkOptions(method, struct, options, more = []) {
   checkObject(method, options);
   const other = Object.keys(options).find((key) => NOT_OF_PAGES.test(key));
   if (other !== undefined)
@@ -55,7 +57,8 @@ function checkOptions(method, struct, options) {
         "and adapters do not train in a browser");
   const fields = Object.entries(layout.structs[struct].fields).filter(([, {type}]) => type !== "address");
   const names = fields.map(([key]) => key).filter((key) => !NOT_OF_PAGES.test(key));
-  checkKeys(method, options, ["model", ...("outputPath" in layout.structs[struct].fields ? ["output"] : []), ...names]);
+  const files = ["model", ...("outputPath" in layout.structs[struct].fields ? ["output"] : [])];
+  checkKeys(method, options, [...files, ...more, ...names]);
 }
 
 // The path of a file in the store.
@@ -67,13 +70,20 @@ function pathOf(name) {
   return `${ROOT}/${name}`;
 }
 
-// pathOf for a file that the page may write and remove. The log, the ledger and SQLite's files beside them belong to
-// the library.
+// pathOf for a file that the page may write and remove. The log, the ledgers and the files beside them belong to the
+// library.
 function pathOfApp(name) {
   const path = pathOf(name);
-  if ([LOG, LEDGER].some((kept) => name === kept || name.startsWith(`${kept}-`)))
+  if ([LOG, LEDGER, FLEET_LEDGER].some((kept) => name === kept || name.startsWith(`${kept}-`)) ||
+      name.startsWith(`${FLEET_LEDGER}.`))
     refuse(`${name} is kept by the library; eraseUser and pruneLog forget events, Device.delete() all there is`);
   return path;
+}
+
+// The ledger of the fleet, or that of learning alone.
+function ledgerOf(fleet) {
+  if (fleet !== undefined && typeof fleet !== "boolean") refuse(`fleet is ${kindOf(fleet)}; it must be true or false`);
+  return `${ROOT}/${fleet ? FLEET_LEDGER : LEDGER}`;
 }
 
 // Opens the model in a file of the store.
@@ -100,9 +110,12 @@ class Host {
     this.library = new Library(module);
     this.models = new Map();  // path -> Model
     this.log = 0;
+    this.fleet = null;
+    this.signer = null;
   }
 
   close() {
+    this.closeFleet();
     this.forgetModels();
     if (this.log !== 0) this.library.ask("wisp_log_close", this.log);
     this.log = 0;
@@ -123,6 +136,7 @@ class Host {
       refuse(`${name}: the bytes must be an ArrayBuffer or a view of one`);
     const view = ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) :
                                              new Uint8Array(bytes);
+    this.closeFleet();
     this.forgetModels();
     try {
       FS.writeFile(`${ROOT}/${fresh}`, view);
@@ -153,6 +167,7 @@ class Host {
   removeFile(name) {
     const path = pathOfApp(name);
     this.needFile(name);
+    this.closeFleet();
     this.forgetModels();
     this.module.FS.unlink(path);
   }
@@ -345,16 +360,16 @@ class Host {
             this.counted("wisp_quality", "wisp_evaluate", scope.text(pathOf(model)), scope.text(`${ROOT}/${LOG}`), 1));
   }
 
-  budget({delta}) {
+  budget({delta, fleet}) {
     return this.library.within(
         (scope) => this.counted(
-            "wisp_budget", "wisp_budget_read", scope.text(`${ROOT}/${LEDGER}`), 0, number(delta, "delta")));
+            "wisp_budget", "wisp_budget_read", scope.text(ledgerOf(fleet)), 0, number(delta, "delta")));
   }
 
-  statement({delta, format = "text"}) {
+  statement({delta, format = "text", fleet}) {
     return this.library.within(
         (scope) => this.library.copied(
-            scope, "wisp_privacy_statement", scope.text(`${ROOT}/${LEDGER}`), number(delta, "delta"),
+            scope, "wisp_privacy_statement", scope.text(ledgerOf(fleet)), number(delta, "delta"),
             this.library.constant("WISP_STATEMENT_", format, "format")));
   }
 
@@ -373,6 +388,35 @@ class Host {
       return this.library.read("wisp_rebase_result", out);
     });
   }
+
+  // Each time that a fleet is opened costs a call of its server, so it stays open while the options are the same.
+  async workInFleet(options) {
+    checkOptions("workInFleet", "wisp_fleet_options", options, ["policy", "seconds"]);
+    const {seconds = 0, policy, ...others} = options, text = JSON.stringify([policy, others]);
+    number(seconds, "seconds");
+    if (this.fleet?.text !== text) {
+      this.closeFleet();
+      const policyPath = pathOf(required({policy}, "policy")), {numThreads, ...learning} = this.learning(others);
+      const protectsRecords = checkPolicy(policy, this.readFile(policy));
+      this.signer ??= await Signer.open(this.store.name);
+      this.fleet = new Fleet(this.library, this.signer, text, {
+        timesPerSecond: 1000,
+        dataset: "events",
+        ...learning,
+        policyPath,
+        logPath: `${ROOT}/${LOG}`,
+        ledgerPath: ledgerOf(true),
+        ...(protectsRecords && {recordsLedgerPath: ledgerOf(false)})
+      });
+    }
+    this.forgetModels();
+    return this.fleet.work(seconds);
+  }
+
+  closeFleet() {
+    this.fleet?.close();
+    this.fleet = null;
+  }
 }
 
 let host = null;
@@ -387,6 +431,8 @@ async function open(name) {
       onSentence: (level, text) => {
         self.postMessage({sentence: {level, text}});
       },
+      onPost: post,
+      onSign: (message) => host.signer.sign(message),
     });
     module.FS.mkdir(ROOT);
     module.FS.mount(module.StoreMount.type(store), {}, ROOT);
@@ -418,7 +464,7 @@ async function answer({method, args}) {
     if (method === "open") return self.postMessage({result: await open(...args)});
     if (method in OPTIONS) checkKeys(method, args[0], OPTIONS[method]);
     if (method !== "close") await host.store.reserve(SPARE_FILES);
-    self.postMessage({result: host[method](...args)});
+    self.postMessage({result: await host[method](...args)});
   } catch (error) {
     const fatal = Boolean(host?.library.failed || host?.store.failed);
     if (fatal) host.store.close();
