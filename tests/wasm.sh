@@ -4,7 +4,7 @@
 #   tests/wasm.sh BUILD_FOLDER     exits 77 if Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
 # of the page
 . "$(dirname "$0")/shell.sh"
-for program in emcmake esbuild node chromium chromedriver; do
+for program in emcmake esbuild node chromium chromedriver openssl; do
   command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }
 done
 python3 -c 'import selenium' 2>/dev/null || { echo "skipped: python3-selenium is missing; tools/dev wasm installs what the port needs"; exit 77; }
@@ -14,3 +14,4 @@ out=$(dirname "$build")/wasm
 "$root/ports/wasm/demo/build" "$out" "$wisp"
 python3 "$root/tests/wasm/sizes.py" "$out/package"
 python3 "$root/tests/wasm/page.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
+python3 "$root/tests/wasm/fleet.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from selenium.common.exceptions import WebDriverException
@@ -29,8 +30,8 @@ OPEN = """
 """
 
 
-def plan_and_policy(folder, address):
-    command = "fleet plan --devices 100 --rounds 2 --takes-part 1 --epsilon 3 --out plan.json --policy policy.json"
+def plan_and_policy(folder, address, more=""):
+    command = f"fleet plan --devices 100 --rounds 2 --epsilon 3 --out plan.json --policy policy.json {more}"
     subprocess.run(
         [wisp, *command.split(), "--model", model, "--server", f"{address}fleet"],
         cwd=folder,
@@ -69,13 +70,47 @@ def check_join(browser, link, policy):
     check(link.key == key and key.startswith(b"-----BEGIN PUBLIC KEY-----\n"), "the key changed, or is no key")
 
 
-def check_round(browser, link, plan):
-    """Trains in a round. The participation is charged, and its whole reply arrives."""
+def check_clock(browser, link):
+    """A device whose clock is an hour late takes the server's time, and signs once more."""
+    link.calls.clear()
+    link.clock = 3600
+    browser.value(OPEN + "await device.workInFleet(fleet); await device.close();")
+    link.clock = 0
+    check(link.calls == ["send-node-heartbeat"] * 2 + ["pull-messages"], f"calls of a late device: {link.calls}")
+
+
+def check_cancelled(browser, link):
+    """A call that waits for a server is ended by its signal, and the next one works."""
+    stalls = threading.Event()
+    link.faults = [stalls]
+    told = browser.value(
+        OPEN + """
+        const stop = new AbortController();
+        setTimeout(() => stop.abort(), 500);
+        const first = await told(device.workInFleet({ ...fleet, signal: stop.signal }));
+        const { participations } = await device.workInFleet(fleet);
+        await device.close();
+        return { first, participations };"""
+    )
+    check(not stalls.is_set() and not link.faults, "the server did not stall")
+    stalls.set()
+    check(told["first"].startswith("Cancelled: ") and told["participations"] == 0, f"a cancelled call: {told}")
+
+
+def ask_to_train(link, plan):
+    """Returns the number of weights that train."""
     random.seed(5)
     num_weights = json.loads(plan)["num_weights"]
     weights = struct.pack(f"<{num_weights}e", *(random.gauss(0, 0.05) for _ in range(num_weights)))
     link.ask({"plan": plan, "task": "train", "round": 0, "weights": weights, "signature": b""})
     link.calls.clear()
+    link.replies.clear()
+    return num_weights
+
+
+def check_round(browser, link, plan):
+    """Trains in a round. The participation is charged, and its whole reply arrives."""
+    num_weights = ask_to_train(link, plan)
     told = browser.value(
         OPEN + """
         const result = await device.workInFleet(fleet);
@@ -118,7 +153,8 @@ def check_refusals(browser, link, policy):
         }
         await device.writeFile('policy.json', new TextEncoder().encode(args[0]));
         for (const wrong of [{ policy: undefined }, { policy: 'none.json' }, { seconds: -1 }, { seconds: '1' },
-                             { unit: 'session' }, { anchor: 64 }, { recordsLedgerPath: 'x' }, { output: 'fleet.ledger' }])
+                             { unit: 'session' }, { anchor: 64 }, { recordsLedgerPath: 'x' },
+                             { output: 'fleet.ledger' }])
           answers.push(await told(device.workInFleet({ ...fleet, ...wrong })));
         await device.close();
         return answers;""",
@@ -142,22 +178,29 @@ def check_refusals(browser, link, policy):
         check(answer.startswith(f"{kind}: ") and sentence in answer, f"expected {kind} with '{sentence}', got {answer}")
 
 
-def check_deleted(browser, link):
-    """A device that was deleted comes back with another key."""
+def check_records(browser, link, plan, policy):
+    """A device that was deleted comes back with another key. Its policy protects records, whose run is charged too."""
     browser.value("const { Device } = await import('./wisp/device.js'); await Device.delete('test-fleet');")
     before = link.key
     link.forget()
+    ask_to_train(link, plan)
     told = browser.value(
         OPEN + """
         await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
         await device.writeFile('policy.json', new TextEncoder().encode(args[0]));
-        const { participations } = await device.workInFleet(fleet);
+        await device.appendEvents(Array.from({ length: 400 }, (_, i) => (
+          { user: `guest-${i % 40}`, item: i % 3 ? 'tea-mint' : 'espresso', time: 1000 * i })));
+        const result = await device.workInFleet(fleet);
+        const spent = await device.budget({ delta: 1e-3 });
         await device.close();
         await Device.delete('test-fleet');
-        return participations;""",
-        json.dumps(link.policy),
+        return { result, spent, sentences };""",
+        json.dumps(policy),
     )
-    check(told == 0 and link.key != before, f"after the device was deleted: {told}, the same key: {link.key == before}")
+    check(link.key != before, "the key of a deleted device came back")
+    check(told["result"]["answers"] == 1 and told["result"]["participations"] == 1, f"a round: {told}")
+    check(0 < told["spent"]["epsilonStated"] <= 4, f"the ledger of records: {told}")
+    check(any(record_values(link.replies["ConfigRecord"])["update"]), "an update of records is zeros")
 
 
 def main():
@@ -165,13 +208,17 @@ def main():
     browser = None
     try:
         with SuperLink(demo) as link:
-            plan, link.policy = plan_and_policy(work, link.address)
+            plan, policy = plan_and_policy(work, link.address)
             browser = Browser(work / "profile", link.address)
             browser.wait_ready()
-            check_join(browser, link, link.policy)
+            check_join(browser, link, policy)
+            check_clock(browser, link)
+            check_cancelled(browser, link)
             check_round(browser, link, plan)
-            check_refusals(browser, link, link.policy)
-            check_deleted(browser, link)
+            check_refusals(browser, link, policy)
+            protects = "--method local --local-steps 5 --local-learning-rate 0.5 --num-records-public 40 --batch 10"
+            protects += " --records-epsilon 4 --records-delta 1e-3"
+            check_records(browser, link, *plan_and_policy(work, link.address, protects))
             browser.quit()
             browser = None
         print("a fleet in the page: passed")

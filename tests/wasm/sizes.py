@@ -26,7 +26,7 @@ MOST = (
             *("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "fleet.js", "worker.js"),
             "device.js",
         ),
-        700_000,
+        780_000,
     ),
 )
 

@@ -94,16 +94,22 @@ def record_values(object_):
 
 
 class SuperLink:
-    """`calls` has the routes that were called, `key` the PEM of the device, `replies` its objects by kind."""
+    """`calls` has the routes that were called, `key` the PEM of the device, `replies` its objects by kind. `clock` says
+    how many seconds the server's clock is ahead of the device's. `faults` are the next answers: statuses, or an event
+    that the server waits for."""
 
     def __init__(self, folder):
         self.calls, self.replies, self.faults = [], {}, []
         self.signed = set()  # timestamps with their signatures
         self.forget()
         self.request, self.objects = b"", {}
+        self.clock = 0
         link = self
 
         class Handler(page_handler()):
+            def date_time_string(self, timestamp=None):
+                return super().date_time_string(time.time() + link.clock if timestamp is None else timestamp)
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 status, answer = 404, b""
@@ -135,7 +141,7 @@ class SuperLink:
         record, record_content = made_object("ConfigRecord", "", config_record(values))
         record_dict, dict_content = made_object("RecordDict", record, f'{{"wisp": "{record}"}}'.encode())
         metadata = [field(1, RUN), field(3, 1), field(4, NODE), field(6, b"1"), field(7, 3600.0), field(8, b"train")]
-        metadata.append(field(9, float(int(time.time()))))
+        metadata.append(field(9, float(int(time.time() + self.clock))))
         message, content = made_object("Message", record_dict, field(1, b"".join(metadata)))
         metadata.insert(1, field(2, message.encode()))
         tree = field(1, record_dict.encode()) + field(2, field(1, record.encode()))
@@ -145,7 +151,7 @@ class SuperLink:
     def is_signed(self, headers):
         key, timestamp = base64.b64decode(headers["flwr-public-key"]), headers["flwr-timestamp"]
         signature = base64.b64decode(headers["flwr-signature"])
-        if abs(time.time() - datetime.fromisoformat(timestamp).timestamp()) > 305:
+        if abs(time.time() + self.clock - datetime.fromisoformat(timestamp).timestamp()) > 305:
             return False
         if self.key not in (None, key):
             return False
@@ -160,7 +166,11 @@ class SuperLink:
     def answer(self, route, headers, body):
         self.calls.append(route)
         if self.faults:
-            return self.faults.pop(0), b""
+            fault = self.faults.pop(0)
+            if isinstance(fault, threading.Event):
+                fault.wait(60)
+                return 503, b""
+            return fault, b""
         if headers["content-type"] != "application/protobuf" or not self.is_signed(headers):
             return 401, b'{"detail":"Invalid SuperNode authentication"}'
         sent = fields(body)
