@@ -214,7 +214,7 @@ Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory
   const auto has_item = [](const Added& e) { return e.item != KeyTable::kNone; };
   report_.num_read = static_cast<uint64_t>(std::count_if(events_.begin(), events_.end(), has_item));
   ReportMixtures();
-  WISP_RETURN_IF_ERROR(CheckForm());
+  if (!options.any_form) WISP_RETURN_IF_ERROR(CheckForm());
   const Units& units = options.units;
   WISP_RETURN_IF_ERROR(CheckUnits(units));
   const bool untimed = !timed_ || options.time == TimeSource::kFileOrder;
@@ -235,7 +235,7 @@ Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory
                            " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
-  WISP_RETURN_IF_ERROR(CheckForm());  // possibly no event is left
+  if (!options.any_form) WISP_RETURN_IF_ERROR(CheckForm());  // possibly no event is left
   OrderEvents(events_);
   units.unit == RecordUnit::kSession ? SplitBySession(units, memory) : SplitByDay(units);
   return OkStatus();

@@ -140,6 +140,7 @@ struct ReadOptions {
   // database, a value in it of more than 1 MB, and a log that is written in another form (SequenceBuilder::CheckForm).
   // The unit session needs an SQLite log, which remembers past sessions (session_table.h): kInvalidArgument for text.
   bool private_run = false;
+  bool any_form = false;         // with private_run: without CheckForm, so that no record decides whether others count
   bool keep_times = false;       // fill Sequences::times
   bool needs_times = false;      // kInvalidData for a format without times, and for TimeSource::kFileOrder
   std::string table = "events";  // SQLite

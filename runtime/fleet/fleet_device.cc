@@ -1,7 +1,9 @@
 #include "runtime/fleet/fleet_device.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "runtime/core/date.h"
@@ -57,6 +59,19 @@ Result<std::optional<privacy::Ledger>> OpenRecordsLedger(const FleetDeviceOption
                                                                    .begin_anchor = o.begin_records_anchor,
                                                                    .record = record,
                                                                    .unit_chosen = true}}));
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  for (const privacy::LedgerEntry& entry : entries) {
+    if (entry.run == kRun) continue;
+    return PrivacyRefused(o.records_ledger_path, ": was charged by '", entry.run,
+                          "'; the records of a fleet's device have a ledger of their own");
+  }
+  WISP_ASSIGN_OR_RETURN(const std::optional<privacy::EpsilonDelta> limit, ledger.Limit());
+  if (limit && (limit->epsilon() < o.policy.records_epsilon || limit->delta() < o.policy.records_delta)) {
+    return PrivacyRefused(o.records_ledger_path, ": has the limit epsilon ", privacy::DoubleText(limit->epsilon()),
+                          " at delta ", privacy::DoubleText(limit->delta()), ", and the policy promises epsilon ",
+                          privacy::DoubleText(o.policy.records_epsilon), " at delta ",
+                          privacy::DoubleText(o.policy.records_delta));
+  }
   return std::optional<privacy::Ledger>(std::move(ledger));
 }
 
@@ -111,13 +126,21 @@ Result<std::vector<Participation>> FleetDevice::ListParticipations() const {
   return all;
 }
 
-// Without a log, or from one that cannot be read, a device sends zeros: a refusal would tell what it holds.
-data::Sequences FleetDevice::ReadLog() const {
+// Without a log, or from one that cannot be read, a device sends zeros: a refusal would tell what it holds. Where its
+// records are protected, only a log that is not there counts as empty.
+Result<data::Sequences> FleetDevice::ReadLog() const {
+  std::error_code error;
+  if (!std::filesystem::exists(options_.log_path, error)) return data::Sequences();
   const Result<data::ItemIndex> index = data::ItemIndex::Make(options_.base_path, GetItemKeys(*options_.base));
-  if (!index.ok()) return {};
-  Result<data::ReadResult> read =
-      data::ReadLog(options_.log_path, {.known_items = &*index, .units = units_, .private_run = true});
-  return read.ok() ? std::move(read->sequences) : data::Sequences();
+  Status failed = index.status();
+  if (index.ok()) {
+    Result<data::ReadResult> read =
+        data::ReadLog(options_.log_path,
+                      {.known_items = &*index, .units = units_, .private_run = true, .any_form = records_.has_value()});
+    if (read.ok()) return std::move(read->sequences);
+    failed = read.status();
+  }
+  return records_ ? Result<data::Sequences>(failed) : Result<data::Sequences>(data::Sequences());
 }
 
 // The newest model of the fleet replaces the one that was kept, unless it is worse than the base for the newest events
@@ -126,7 +149,7 @@ data::Sequences FleetDevice::ReadLog() const {
 std::string FleetDevice::Keep(uint32_t round) {
   const std::string of_round = "the model of round " + std::to_string(round);
   if (options_.output_path.empty()) return of_round + " was not kept: no path was given";
-  if (!records_ && worker_.FindGain(ReadLog()) < 0)
+  if (!records_ && worker_.FindGain(*ReadLog()) < 0)
     return of_round + " was not kept: lists of this device would be worse";
   const Status written = worker_.model().Write(options_.output_path, worker_.held(),
                                                {.description = Describe(worker_.plan()),
@@ -143,14 +166,17 @@ Result<FleetDevice::Taken> FleetDevice::Take(const RoundRequest& request, uint64
   const RoundWorker::Task task = worker_.Accept(request, node_id, before);
   if (!task.why_absent.empty()) return Taken{.what = "absent: " + task.why_absent};
   if (task.kind == TaskKind::kKeep) return Taken{.what = Keep(static_cast<uint32_t>(request.round))};
-  FleetAnswer answer{.participation = task.participation, .kind = task.kind, .plan_hash = ToHex(worker_.plan().hash())};
-  if (records_) {
-    WISP_ASSIGN_OR_RETURN(answer.update, worker_.ComputePrivately(task, node_id, ReadLog(), *records_));
-  } else {
-    answer.update = worker_.Compute(task, node_id, ReadLog());
-  }
-  return Taken{.answer = std::move(answer),
-               .what = std::string(GetName(task.kind)) + ", round " + std::to_string(task.participation.round)};
+  WISP_ASSIGN_OR_RETURN(const data::Sequences log, ReadLog());
+  if (records_) WISP_RETURN_IF_ERROR(Charge(task.participation));
+  WISP_ASSIGN_OR_RETURN(RoundWorker::Answer computed,
+                        worker_.Compute(task, node_id, log, records_ ? &*records_ : nullptr));
+  std::string what = std::string(GetName(task.kind)) + ", round " + std::to_string(task.participation.round);
+  if (!computed.why_zeros.empty()) what += ": zeros, because " + computed.why_zeros;
+  return Taken{.answer = FleetAnswer{.participation = task.participation,
+                                     .kind = task.kind,
+                                     .plan_hash = ToHex(worker_.plan().hash()),
+                                     .update = std::move(computed.update)},
+               .what = std::move(what)};
 }
 
 Result<bool> FleetDevice::IsCharged(const Participation& participation) const {

@@ -9,8 +9,9 @@
 // only after that. An answer that is sent again is the stored one, bit for bit; a second one would be a second release.
 // The ledger's record is all that the device holds (RecordSpec::OfDevice).
 //
-// A policy that protects records needs a second ledger, of records. A run charges it before it reads any of them, so a
-// crash between the run and the answer costs the run twice, and the last update is then zeros.
+// A policy that protects records needs a second ledger, of records. Take then charges both ledgers before the run reads
+// a record, so a crash between run and answer costs the participation. A log that cannot be read is then an error, with
+// nothing charged: without it one record could decide whether the others count.
 #ifndef WISP_RUNTIME_FLEET_FLEET_DEVICE_H_
 #define WISP_RUNTIME_FLEET_FLEET_DEVICE_H_
 
@@ -56,14 +57,16 @@ class FleetDevice {
  public:
   // Opens the ledger, and writes the policy's plan into a new one. One device at a time has it (kIo): two would take
   // part in one block. kPrivacyRefused: its records are not devices, it was charged by something else, or the anchor
-  // knows more than it. Errors of MakeEventRecord, and of OpenLedgerToTrain for the records.
+  // knows more than it; the ledger of records was charged by something else, or its limit is below the policy's promise.
+  // Errors of MakeEventRecord, and of OpenLedgerToTrain for the records.
   static Result<std::unique_ptr<FleetDevice>> Open(FleetDeviceOptions options);
 
   struct Taken {
     std::optional<FleetAnswer> answer;  // nullopt: nothing is sent
     std::string what;                   // a sentence for the device's own log, never for the server
   };
-  // An error only if the device's ledger fails. Nothing is charged.
+  // An error only if a ledger fails, or the log of a device that protects its records. Nothing is charged but what such
+  // a device charges.
   Result<Taken> Take(const RoundRequest& request, uint64_t node_id);
   // Charges a participation, once, however often it is called. kPrivacyRefused: no participation is left.
   Status Charge(const Participation& participation);
@@ -76,7 +79,7 @@ class FleetDevice {
  private:
   FleetDevice(FleetDeviceOptions options, privacy::Ledger ledger, std::optional<privacy::Ledger> records, FileLock lock,
               data::Units units);
-  data::Sequences ReadLog() const;
+  Result<data::Sequences> ReadLog() const;
   std::string Keep(uint32_t round);
 
   FleetDeviceOptions options_;

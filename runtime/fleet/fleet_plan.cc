@@ -103,7 +103,9 @@ Status CheckUpdate(const FleetPlan& p, const std::string& source) {
     return InvalidArgument(source, ": num_weights is ", p.num_weights, ", too many for 16 bits a number: take 8 or 32");
   }
   const bool is_local = p.method == FleetPlan::Method::kLocal;
-  if (is_local != (p.local_steps > 0) || is_local != (p.local_learning_rate > 0)) {
+  // The steps use the rate as a float.
+  const bool has_rate = static_cast<float>(p.local_learning_rate) > 0;
+  if (is_local != (p.local_steps > 0) || is_local != has_rate) {
     return InvalidArgument(source, ": local_steps is ", p.local_steps, " and local_learning_rate is ",
                            privacy::DoubleText(p.local_learning_rate), ", allowed with method ", GetName(p.method),
                            is_local ? " are numbers above 0" : " is 0 for both");

@@ -1,6 +1,7 @@
 #include "runtime/fleet/fleet_policy.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -100,6 +101,11 @@ Status CheckRecords(const FleetPolicy& p, const std::string& source) {
   if (p.methods != SetOf{FleetPlan::Method::kLocal} || p.evaluates) {
     return InvalidArgument(source, ": records_epsilon is ", privacy::DoubleText(p.records_epsilon),
                            ", allowed with it are methods local alone, and evaluates false");
+  }
+  // The runs are planned together, with the noise of one number of weights.
+  if (!std::has_single_bit(p.parts.bits)) {
+    return InvalidArgument(source, ": parts is ", ListWords(p.parts.bits, FleetPlan::kPartNames, ","),
+                           ", allowed with records_epsilon is one");
   }
   return OkStatus();
 }

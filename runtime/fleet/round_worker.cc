@@ -107,28 +107,35 @@ RoundWorker::Task RoundWorker::Accept(const RoundRequest& request, uint64_t node
   return task;
 }
 
-std::string RoundWorker::Compute(const Task& task, uint64_t node_id, const data::Sequences& sequences) {
+Result<RoundWorker::Answer> RoundWorker::Compute(const Task& task, uint64_t node_id, const data::Sequences& sequences,
+                                                 privacy::Ledger* records) {
+  if (policy_.protects_records() != (records != nullptr))
+    return InvalidArgument("a policy that protects records needs their ledger, and no other policy has one");
+  const uint64_t seed = RoundingSeed(plan_hash_, node_id, task.participation.round);
+  if (records != nullptr) return ComputePrivately(task, seed, sequences, *records);
   if (task.kind == TaskKind::kEvaluate) {
     int64_t square = 0;
     const int64_t gain = FindGain(sequences, &square);
-    return DeviceGain{static_cast<int32_t>(gain), static_cast<int32_t>(square)}.ToBytes();
+    return Answer{DeviceGain{static_cast<int32_t>(gain), static_cast<int32_t>(square)}.ToBytes()};
   }
   const RecordSet set = MakeRecords(sequences, model().architecture().max_length, HoldOut::kNothing);
-  return update_->Compute(set.records, RoundingSeed(plan_hash_, node_id, task.participation.round));
+  return Answer{update_->Compute(set.records, seed)};
 }
 
-Result<std::string> RoundWorker::ComputePrivately(const Task& task, uint64_t node_id, const data::Sequences& sequences,
-                                                  privacy::Ledger& ledger) {
-  const RecordProtection protection{.ledger = &ledger,
-                                    .epsilon = policy_.records_epsilon,
-                                    .delta = policy_.records_delta,
-                                    .num_records_public = policy_.records_public,
-                                    .expected_batch = policy_.records_batch,
-                                    .participations = policy_.takes_part};
-  Result<std::string> update =
-      update_->ComputePrivately(sequences, protection, RoundingSeed(plan_hash_, node_id, task.participation.round));
-  if (update.status().code() == StatusCode::kPrivacyRefused) return std::string(update_->grid().bytes(), '\0');
-  return update;
+Result<RoundWorker::Answer> RoundWorker::ComputePrivately(const Task& task, uint64_t seed,
+                                                          const data::Sequences& sequences, privacy::Ledger& records) {
+  if (task.kind != TaskKind::kTrain) return InvalidArgument("a policy that protects records has no evaluations");
+  Result<std::string> update = update_->ComputePrivately(sequences,
+                                                         {.ledger = &records,
+                                                          .epsilon = policy_.records_epsilon,
+                                                          .delta = policy_.records_delta,
+                                                          .num_records_public = policy_.records_public,
+                                                          .expected_batch = policy_.records_batch,
+                                                          .participations = policy_.takes_part},
+                                                         seed);
+  if (update.ok()) return Answer{*std::move(update)};
+  if (update.status().code() == StatusCode::kIo) return update.status();
+  return Answer{std::string(update_->grid().bytes(), '\0'), update.status().message()};
 }
 
 // The device's gain is the mean over its sequences.

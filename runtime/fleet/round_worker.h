@@ -68,12 +68,15 @@ class RoundWorker {
   };
   // Decides whether the node takes part, and takes plan and weights of the request. `before`: all its participations.
   Task Accept(const RoundRequest& request, uint64_t node_id, std::span<const Participation> before);
-  // The update or the gain of a device with these sequences, as it travels.
-  std::string Compute(const Task& task, uint64_t node_id, const data::Sequences& sequences);
-  // The update of a device whose policy protects its records. Without room in their ledger it is zeros, because whether
-  // there is room may follow from a crash, and an absence would be no public fact. Errors of the ledger.
-  Result<std::string> ComputePrivately(const Task& task, uint64_t node_id, const data::Sequences& sequences,
-                                       privacy::Ledger& ledger);
+  struct Answer {
+    std::string update;          // or a gain, as it travels
+    std::string why_zeros = {};  // not empty: the private run was refused, and why, for the device's own log
+  };
+  // The answer of a device with these sequences. `records` is the ledger of its records, which a policy that protects
+  // them needs, and only that. If their run is refused, zeros are sent: an absence would be no public fact. kIo: the
+  // ledger cannot be charged.
+  Result<Answer> Compute(const Task& task, uint64_t node_id, const data::Sequences& sequences,
+                         privacy::Ledger* records = nullptr);
 
   const FleetPolicy& policy() const { return policy_; }
   const FleetPlan& plan() const { return plan_; }  // the newest one that was taken
@@ -85,6 +88,8 @@ class RoundWorker {
 
  private:
   Status TakePlan(std::string_view text);
+  Result<Answer> ComputePrivately(const Task& task, uint64_t seed, const data::Sequences& sequences,
+                                  privacy::Ledger& records);
   std::string FindReason(const RoundRequest& request, uint64_t node_id, std::span<const Participation> before,
                          Task& task);
 

@@ -76,7 +76,7 @@ records = "--method local --local-steps 4 --local-learning-rate 0.5 --records-ep
 
 
 def test_a_policy_promises_records_an_epsilon():
-    r = run(f"{bound} {files} {records} --records-delta 1e-5 --batch 10 --evaluators 0.1 --evaluations 4")
+    r = run(f"{bound} {files} {records} --records-delta 1e-5 --batch 10")
     assert says("records   epsilon 4 at delta 1e-05 for each record on a device, against everybody", r.out)
     policy = json.loads(read("policy.json"))
     assert (policy["records_epsilon"], policy["records_delta"]) == (4, 1e-5)
@@ -85,6 +85,7 @@ def test_a_policy_promises_records_an_epsilon():
     for options, said in {
         f"{records} --records-delta 1e-5": "--records-epsilon is given, and --batch is not",
         f"{records} --records-delta 1e-5 --batch 51": "records_batch is 51, allowed is 1 to records_public, 50",
+        f"{records} --records-delta 1e-5 --batch 10 --evaluators 0.1 --evaluations 4": "and evaluates false",
         "--records-epsilon 4 --records-delta 1e-5 --num-records-public 50 --batch 10": "methods local alone",
     }.items():
         run(f"{bound} {files} {options}", 2, said)

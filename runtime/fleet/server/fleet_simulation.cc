@@ -25,7 +25,10 @@ std::string FleetSimulation::Answer(const RoundRequest& request, std::span<const
       const std::span<const int32_t> items = sequences_.User(device.user);
       own.items.assign(items.begin(), items.end());
       own.offsets = {0, items.size()};
-      updates[i] = of_workers_[w]->Compute(task, nodes[i], own);
+      Result<RoundWorker::Answer> computed = of_workers_[w]->Compute(task, nodes[i], own);
+      if (!computed.ok()) why[w] = computed.status().message();
+      if (!computed.ok()) continue;
+      updates[i] = std::move(computed->update);
       device.participations.push_back(task.participation);
     }
   });

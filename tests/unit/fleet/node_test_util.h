@@ -162,8 +162,8 @@ class DeviceTest : public wisp::test::RingTraining {
   }
 
   const std::string base_path_ = folder_ / "base.wisp", log_path_ = folder_ / "log.db",
-                    ledger_path_ = folder_ / "fleet.ledger", output_path_ = folder_ / "fleet.wisp",
-                    reply_path_ = folder_ / "fleet.reply";
+                    output_path_ = folder_ / "fleet.wisp", reply_path_ = folder_ / "fleet.reply";
+  std::string ledger_path_ = folder_ / "fleet.ledger";
   std::optional<ModelFile> base_;
   FleetPlan plan_;
   FleetPolicy policy_;

@@ -53,7 +53,7 @@ class ProtectedRecords : public DeviceTest {
     return std::all_of(update.begin(), update.end(), [](char c) { return c == 0; });
   }
 
-  const std::string records_path_ = folder_ / "records.ledger";
+  std::string records_path_ = folder_ / "records.ledger";
 };
 
 TEST_F(ProtectedRecords, UpdatesAreThoseOfPlannedRuns_WhichTheLedgerOfRecordsPays) {
@@ -70,21 +70,93 @@ TEST_F(ProtectedRecords, UpdatesAreThoseOfPlannedRuns_WhichTheLedgerOfRecordsPay
   for (const privacy::LedgerEntry& entry : state.entries) EXPECT_EQ(entry.noise, privacy::NoiseKind::kSecure);
 }
 
-TEST_F(ProtectedRecords, ARunIsNeverRepeated_ItsNoiseIsFresh) {
+// A process that is killed after the run asks again with the same request.
+TEST_F(ProtectedRecords, AParticipationIsChargedBeforeItsRun_SoARunIsNeverRepeated) {
   const auto device = OpenProtected();
   ASSERT_TRUE(device.ok()) << device.status().message();
-  EXPECT_NE(Answer(**device, Ask(1)), Answer(**device, Ask(1)));
-  EXPECT_EQ(Records().entries.size(), 2u);
+  EXPECT_EQ(NumCharges(), 0);
+  EXPECT_FALSE(IsZero(Answer(**device, Ask(1))));
+  EXPECT_EQ(NumCharges(), 1);
+  const auto again = (*device)->Take(Ask(1).view(), kNode);
+  ASSERT_TRUE(again.ok());
+  EXPECT_FALSE(again->answer);
+  EXPECT_EQ(Records().entries.size(), 1u);
 }
 
+TEST_F(ProtectedRecords, NoiseIsFreshInEveryRun) {
+  std::vector<std::string> updates;
+  for (const std::string run : {"first", "second"}) {
+    ledger_path_ = folder_ / (run + ".ledger");
+    records_path_ = folder_ / (run + "-records.ledger");
+    const auto device = OpenProtected();
+    ASSERT_TRUE(device.ok()) << device.status().message();
+    updates.push_back(Answer(**device, Ask(1)));
+  }
+  EXPECT_NE(updates[0], updates[1]);
+}
+
+// The runs of an earlier ledger of participations are all spent.
 TEST_F(ProtectedRecords, WithoutRoomForARun_ZerosAreSent) {
+  {
+    const auto device = OpenProtected();
+    ASSERT_TRUE(device.ok()) << device.status().message();
+    for (const int64_t round : {1, 5, 9}) EXPECT_FALSE(IsZero(Answer(**device, Ask(round))));
+  }
+  ledger_path_ = folder_ / "other.ledger";
   const auto device = OpenProtected();
   ASSERT_TRUE(device.ok()) << device.status().message();
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(IsZero(Answer(**device, Ask(1))));
-  const std::string update = Answer(**device, Ask(1));
-  EXPECT_EQ(update.size(), plan_.bytes_of_update());
-  EXPECT_TRUE(IsZero(update));
+  const auto taken = (*device)->Take(Ask(1).view(), kNode);
+  ASSERT_TRUE(taken.ok() && taken->answer) << taken.status().message();
+  EXPECT_EQ(taken->answer->update, std::string(plan_.bytes_of_update(), '\0'));
+  EXPECT_NE(taken->what.find("train, round 1: zeros, because ledger '"), std::string::npos) << taken->what;
   EXPECT_EQ(Records().entries.size(), 3u);
+}
+
+// Otherwise one record could decide whether all others count.
+TEST_F(ProtectedRecords, ALogThatCannotBeReadIsAnError_AndNothingIsCharged) {
+  const auto device = OpenProtected();
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  std::filesystem::resize_file(log_path_, 1000);
+  EXPECT_FALSE((*device)->Take(Ask(1).view(), kNode).ok());
+  EXPECT_EQ(NumCharges(), 0);
+  EXPECT_FALSE(std::filesystem::exists(records_path_));
+}
+
+TEST_F(ProtectedRecords, RecordsThatCannotBeReadLeaveTheOthersAlone) {
+  for (const char* from : {"00", "32"}) {  // 24 users who can be read, and fewer or more who cannot
+    const std::string statement =
+        std::string(
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 55) "
+            "INSERT INTO events(user, item, time) SELECT printf('v%02d', i), "
+            "CASE WHEN i < 24 THEN 'item-1' ELSE x'00' END, 1700000000 FROM n WHERE i < 24 OR i >= ") +
+        from;
+    sqlite3* log = nullptr;
+    ASSERT_EQ(sqlite3_open(log_path_.c_str(), &log), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(log, statement.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(log);
+    sqlite3_close(log);
+  }
+  const auto device = OpenProtected();
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_FALSE(IsZero(Answer(**device, Ask(1))));
+  EXPECT_EQ(Records().entries.size(), 1u);
+}
+
+TEST_F(ProtectedRecords, ALedgerOfOtherRunsOrWithALowerLimitIsRefused) {
+  const privacy::LedgerOptions options{.dataset = "guests", .record = privacy::RecordSpec::OfEvents({})};
+  {
+    privacy::Ledger ledger = *privacy::Ledger::Open(records_path_, options);
+    ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(1, policy_.records_delta)).ok());
+  }
+  EXPECT_EQ(OpenProtected().status().code(), StatusCode::kPrivacyRefused);
+  std::filesystem::remove(records_path_);
+  {
+    privacy::Ledger ledger = *privacy::Ledger::Open(records_path_, options);
+    const auto mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 10, .count = 1});
+    ASSERT_TRUE(ledger.Charge({.mechanism = mechanism, .run = "personalise", .purpose = "training"}).ok());
+  }
+  const Status refused = OpenProtected().status();
+  EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.message().find("was charged by 'personalise'"), std::string::npos) << refused.message();
 }
 
 TEST_F(ProtectedRecords, ADeviceWithoutRecords_SendsNoiseLikeAnyOther) {
@@ -133,6 +205,7 @@ TEST_F(ProtectedRecords, APolicyHasAllNumbersOfThePromiseOrNone) {
   refuses("records_public", [](FleetPolicy& p) { p.records_public = 0; });
   refuses("records_batch is 51", [](FleetPolicy& p) { p.records_batch = 51; });
   refuses("methods local alone", [](FleetPolicy& p) { p.evaluates = true; });
+  refuses("parts is all,blocks", [](FleetPolicy& p) { p.parts = {FleetPlan::Part::kAll, FleetPlan::Part::kBlocks}; });
   refuses("methods local alone", [](FleetPolicy& p) {
     p.methods = {FleetPlan::Method::kGradient, FleetPlan::Method::kLocal};
   });

@@ -51,8 +51,8 @@ TEST_F(Worker, EqualRequests_GiveEqualBitsInEveryWorker) {
     RoundWorker worker = Make();
     const RoundWorker::Task task = worker.Accept(request.view(), kNode, {});
     ASSERT_EQ(task.why_absent, "");
-    updates.push_back(worker.Compute(task, kNode, log));
-    updates.push_back(worker.Compute(task, kNode, log));
+    updates.push_back(worker.Compute(task, kNode, log)->update);
+    updates.push_back(worker.Compute(task, kNode, log)->update);
   }
   EXPECT_TRUE(updates[0] == updates[1] && updates[0] == updates[2] && updates[0] == updates[3]);
   EXPECT_EQ(updates[0].size(), plan_.bytes_of_update());
@@ -75,7 +75,7 @@ TEST_F(Worker, AbsencesDoNotDependOnTheLog) {
   RoundWorker worker = Make();
   const RoundWorker::Task task = worker.Accept(Ask(2).view(), kNode, {});
   EXPECT_EQ(task.why_absent, "");
-  EXPECT_TRUE(worker.Compute(task, kNode, {}) == std::string(plan_.bytes_of_update(), '\0'));
+  EXPECT_TRUE(worker.Compute(task, kNode, {})->update == std::string(plan_.bytes_of_update(), '\0'));
 }
 
 TEST_F(Worker, RefusedWeights_LeaveThoseBefore) {
@@ -114,7 +114,7 @@ TEST_F(Worker, EvaluationIsOfTheBlockOfTheRoundBefore) {
     const RoundWorker::Task task = worker.Accept(Ask(round, "evaluate").view(), kNode, {});
     EXPECT_EQ(task.why_absent, "") << round;
     EXPECT_EQ(task.participation.block, static_cast<uint32_t>((round - 1) / 4)) << round;
-    const auto gain = DeviceGain::Parse(worker.Compute(task, kNode, ReadLog()));
+    const auto gain = DeviceGain::Parse(worker.Compute(task, kNode, ReadLog())->update);
     EXPECT_TRUE(gain) << "the server takes it";
   }
   EXPECT_NE(Why(worker, Ask(13, "evaluate")), "");

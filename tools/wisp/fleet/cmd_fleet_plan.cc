@@ -120,7 +120,6 @@ fleet::FleetPolicy MakeDevicePolicy(const FleetPlanArguments& a, const FleetPlan
   policy.records_delta = a.records_delta;
   policy.records_public = a.num_records_public;
   policy.records_batch = a.batch;
-  policy.evaluates = policy.evaluates && !policy.protects_records();
   return policy;
 }
 
@@ -199,9 +198,10 @@ Status FleetPlanCommand(const FleetPlanArguments& a, OutputFormat format) {
   }
   Print(plan, cost, forecast, a.model.empty());
   if (policy.protects_records()) {
-    PrintText("records   epsilon %s at delta %s for each record on a device, against everybody, by its own runs\n",
-              privacy::EpsilonText(policy.records_epsilon, 3).c_str(),
-              privacy::DoubleText(policy.records_delta).c_str());
+    PrintText(
+        "records   epsilon %s at delta %s for each record on a device, against everybody, by its own runs;\n"
+        "          their noise comes on top of what this forecast counts\n",
+        privacy::EpsilonText(policy.records_epsilon, 3).c_str(), privacy::DoubleText(policy.records_delta).c_str());
   }
   const std::string written =
       a.out.empty()
