@@ -1,4 +1,4 @@
-// swift-tools-version:5.9
+// swift-tools-version:6.0
 // The package that ports/apple/package assembles, with everything that is listed here (docs/apple.md).
 import PackageDescription
 

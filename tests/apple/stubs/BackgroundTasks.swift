@@ -12,8 +12,8 @@ public final class BGProcessingTaskRequest: BGTaskRequest {
   public var requiresNetworkConnectivity = false
   public init(identifier: String) {}
 }
-public final class BGTaskScheduler {
-  public static let shared = BGTaskScheduler()
+public class BGTaskScheduler {
+  public class var shared: BGTaskScheduler { BGTaskScheduler() }
   @discardableResult
   public func register(
     forTaskWithIdentifier: String, using: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void

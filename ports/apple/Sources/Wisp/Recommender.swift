@@ -132,6 +132,20 @@ public final class Recommender: @unchecked Sendable {
     try recommend(history: keys.compactMap { item(forKey: $0) }, count: count)
   }
 
+  /// `recommend` on another thread, so that a view's thread does not wait.
+  public func recommend(
+    history: [Int32], count: Int, excluded: [Int32] = [], candidates: [Int32]? = nil, allowSeen: Bool? = nil
+  ) async throws -> [Recommendation] {
+    try await onThread(.userInitiated) {
+      try self.recommend(
+        history: history, count: count, excluded: excluded, candidates: candidates, allowSeen: allowSeen)
+    }
+  }
+
+  public func recommend(keys: [String], count: Int) async throws -> [Recommendation] {
+    try await onThread(.userInitiated) { try self.recommend(keys: keys, count: count) }
+  }
+
   private func recommendation(_ best: wisp_recommendation) -> Recommendation {
     Recommendation(
       item: best.item, key: String(cString: wisp_model_item_key(model, best.item)),

@@ -54,13 +54,18 @@ final class Texts {
   }
 }
 
+/// The text that a zero ends.
+func text(in bytes: UnsafeRawBufferPointer) -> String {
+  String(decoding: bytes.prefix(while: { $0 != 0 }), as: UTF8.self)
+}
+
 /// Reads a text of unknown length: asks for the size, then for the text, and again if it has grown.
 func readText(_ read: (UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<Int>) throws -> Void) throws -> String {
   var room = [CChar](repeating: 0, count: 1024)
   while true {
     var needed = 0
     try read(&room, room.count, &needed)
-    if needed <= room.count { return String(cString: room) }
+    if needed <= room.count { return room.withUnsafeBytes { text(in: $0) } }
     room = [CChar](repeating: 0, count: needed)
   }
 }

@@ -74,19 +74,22 @@ final class Steps: @unchecked Sendable {
     let steps = Steps(progress)
     return try await withTaskCancellationHandler {
       try Task.checkCancellation()
-      return try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, Error>) in
-        DispatchQueue.global(qos: .utility).async {
-          do {
-            continuation.resume(returning: try body(steps))
-          } catch let error as WispError where error.code == .cancelled {
-            continuation.resume(throwing: CancellationError())
-          } catch {
-            continuation.resume(throwing: error)
-          }
-        }
+      do {
+        return try await onThread(.utility) { try body(steps) }
+      } catch let error as WispError where error.code == .cancelled {
+        throw CancellationError()
       }
     } onCancel: {
       steps.cancel()
     }
+  }
+}
+
+/// Runs blocking work outside Swift's own few threads.
+func onThread<Result: Sendable>(
+  _ quality: DispatchQoS.QoSClass, _ body: @escaping @Sendable () throws -> Result
+) async throws -> Result {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue.global(qos: quality).async { continuation.resume(with: Swift.Result(catching: body)) }
   }
 }

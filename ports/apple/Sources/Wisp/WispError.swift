@@ -32,8 +32,6 @@ func check(_ call: (UnsafeMutablePointer<wisp_error>) -> wisp_code) throws {
   var error = wisp_error()
   let code = call(&error)
   if code == WISP_OK { return }
-  let sentence = withUnsafeBytes(of: error.message) { bytes in
-    String(decoding: bytes.prefix(while: { $0 != 0 }), as: UTF8.self)
-  }
+  let sentence = withUnsafeBytes(of: error.message) { text(in: $0) }
   throw WispError(WispError.Code(rawValue: Int(code.rawValue)) ?? .internalError, sentence)
 }
