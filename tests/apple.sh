@@ -37,6 +37,11 @@ planted "a function that is not there" "wisp_personalize is not in the headers" 
 planted "an argument too few" "has 3 arguments, 2 are given" 's/wisp_personalise(&options, /wisp_personalise(/'
 planted "a struct without a size" "sized() makes wisp_personalise_result" '/^extension wisp_personalise_result/d'
 
+# The policy of the Swift tests is what the program writes.
+expect 0 "" "$wisp" fleet plan --devices 100000 --rounds 100 --epsilon 3 --model "$root/models/cafe.wisp" --out plan.json \
+  --policy policy.json --server https://fleet.example.org
+cmp policy.json "$port/Tests/WispTests/policy.json" || fail "the policy of ports/apple/Tests is another"
+
 # The one header as a module, in C11 and for Apple's processors, where structs have the layout of tests/abi/lp64.txt.
 "$root/tools/amalgamate/amalgamate" made >out 2>err || { fail "the amalgamation was not made: $(head -c 300 err)"; finish; }
 mkdir module && cp made/wisp.h "$port/Sources/CWisp/include/module.modulemap" module
@@ -60,8 +65,8 @@ for map in "$port"/Sources/C{Sodium,Utf8proc}/include/module.modulemap; do
   grep -E 'header "' "$map" | grep -qv 'textual header' && fail "${map#"$root/"}: CWisp includes this header, so it must be textual"
 done
 
-# Swift's compiler takes the package, its tests, its example and the page, over stand-ins for parts that only Apple's
-# systems have.
+# Swift's compiler takes the package, its example and the page, over stand-ins for parts that only Apple's systems
+# have.
 swift_port() { swiftc -swift-version 6 -warnings-as-errors -I module -I . "$@" >err 2>&1; }
 wisp_module() { swift_port -emit-module -enable-testing -module-name Wisp -o Wisp.swiftmodule "$@"/*.swift; }
 swift_tests() {  # FOLDER OPTION...
@@ -69,13 +74,13 @@ swift_tests() {  # FOLDER OPTION...
   grep -q 'Executed [1-9][0-9]* tests, with 0 failures' out || fail "swift test ran no test: $(tail -n 30 out)"
 }
 if has_swift; then
+  swift_port -parse-as-library -emit-module -module-name Security -o Security.swiftmodule "$here/stubs/Security.swift" ||
+    fail "the stand-in for Security: $(head -n 20 err)"
   wisp_module "$port/Sources/Wisp" || fail "the package in Swift: $(head -n 20 err)"
   swift_port -parse-as-library -emit-module -module-name BackgroundTasks -o BackgroundTasks.swiftmodule "$here/stubs/BackgroundTasks.swift" ||
     fail "the stand-in for BackgroundTasks: $(head -n 20 err)"
   sed '/^#if os(iOS)/d; /^#endif/d' "$port/Examples/NightlyLearning.swift" >example.swift
-  for source in "$port/Tests/WispTests/WispTests.swift" example.swift; do
-    swift_port -typecheck -parse-as-library "$source" "$here/stubs/OnApple.swift" || fail "${source##*/} in Swift: $(head -n 20 err)"
-  done
+  swift_port -typecheck -parse-as-library example.swift "$here/stubs/OnApple.swift" || fail "the example in Swift: $(head -n 20 err)"
   for page in page_*.swift; do
     cp "$page" main.swift
     swift_port -typecheck main.swift "$here/stubs/OnApple.swift" || fail "a program of docs/apple.md in Swift: $(head -n 20 err)"

@@ -11,7 +11,7 @@ public protocol Anchor: AnyObject, Sendable {
   func write(_ bytes: Data) throws
 }
 
-/// An anchor in the form of wisp.h, for the duration of one call of the library.
+/// An anchor in the form of wisp.h, until this object goes.
 final class AnchorBridge {
   let pointer: UnsafeMutablePointer<wisp_anchor>?
   private let anchor: Anchor?
@@ -37,12 +37,14 @@ final class AnchorBridge {
 
   deinit { pointer?.deallocate() }
 
-  /// The free function `check`, but an error that the anchor threw replaces the library's, which only knows that the
-  /// anchor failed.
-  func checked(_ call: (UnsafeMutablePointer<wisp_error>) -> wisp_code) throws {
+  /// The free function `check` within `rethrowing`.
+  func checked(_ call: (UnsafeMutablePointer<wisp_error>) -> wisp_code) throws { try rethrowing { try check(call) } }
+
+  /// An error that the anchor threw replaces the library's, which only knows that the anchor failed.
+  func rethrowing(_ body: () throws -> Void) throws {
     failure = nil
     do {
-      try check(call)
+      try body()
     } catch {
       throw failure ?? error
     }

@@ -21,6 +21,10 @@ extension wisp_rebase_result: SizedStruct {}
 extension wisp_budget: SizedStruct {}
 extension wisp_log_counts: SizedStruct {}
 extension wisp_anchor: SizedStruct {}
+extension wisp_logger: SizedStruct {}
+extension wisp_fleet_transport: SizedStruct {}
+extension wisp_fleet_options: SizedStruct {}
+extension wisp_fleet_result: SizedStruct {}
 
 /// WISP_INIT of wisp.h, a macro that Swift does not see.
 func sized<Struct: SizedStruct>() -> Struct {

@@ -36,7 +36,7 @@ public enum PrivacyUnit: Equatable, Sendable {
 
 /// Reports steps to the app, and stops them if its task was cancelled.
 final class Steps: @unchecked Sendable {
-  private let lock = NSLock()
+  private let lock = NSCondition()
   private let callback: TrainingCallback?
   private var cancelled = false
 
@@ -45,7 +45,16 @@ final class Steps: @unchecked Sendable {
   func cancel() {
     lock.lock()
     cancelled = true
+    lock.broadcast()
     lock.unlock()
+  }
+  /// Waits so long. False, and at once: the task was cancelled.
+  func pause(_ seconds: Double) -> Bool {
+    let end = Date(timeIntervalSinceNow: seconds)
+    lock.lock()
+    defer { lock.unlock() }
+    while !cancelled, lock.wait(until: end) {}
+    return !cancelled
   }
   var isCancelled: Bool {
     lock.lock()

@@ -4,7 +4,7 @@ import XCTest
 @testable import Wisp
 
 /// Keeps an anchor in memory, and counts its calls.
-private final class MemoryAnchor: Anchor, @unchecked Sendable {
+final class MemoryAnchor: Anchor, @unchecked Sendable {
   var kept: Data?
   var fails = false
   var writes = 0
