@@ -47,6 +47,8 @@ mkdir data
 "$wisp" synth --out data/log.db --population device --users 300 --seed 7 >/dev/null || fail "wisp synth"
 echo tea-mint >gone.txt
 "$wisp" catalogue retire --model "$model" --items gone.txt --out data/newer.wisp >/dev/null || fail "wisp catalogue retire"
+"$wisp" fleet plan --devices 100000 --rounds 100 --epsilon 3 --model "$model" --out data/plan.json \
+  --policy data/policy.json --server http://127.0.0.1:1 >/dev/null || fail "wisp fleet plan"
 "$wisp" recommend --model "$model" --history $history --count 5 >expected || fail "wisp recommend"
 export LD_LIBRARY_PATH=$build
 drive() {  # OPTIONS... -- ARGUMENTS: the test program

@@ -17,6 +17,7 @@ fun main(args: Array<String>) {
         misuseCases(t)
         trainCases(t)
         anchorCases(t)
+        fleetCases(t)
     }
     exitProcess(t.finish())
 }

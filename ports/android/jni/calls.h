@@ -167,6 +167,8 @@ class Anchor {
   Anchor(JNIEnv* env, jobject object);
   Anchor(const Anchor&) = delete;
   Anchor& operator=(const Anchor&) = delete;
+  // The thread that calls now, for an anchor that outlives the call which gave it.
+  void Enter(JNIEnv* env) { callback_.env = env; }
   const wisp_anchor* get() const { return callback_.object == nullptr ? nullptr : &anchor_; }
 
  private:

@@ -41,6 +41,7 @@ constexpr MadeSpec kMade[] = {
     {Made::kQuality, "dev/wisp/Quality", "(DDJ)V"},
     {Made::kRebaseResult, "dev/wisp/RebaseResult", "(ZII)V"},
     {Made::kLogCounts, "dev/wisp/LogCounts", "(JJJJJJ)V"},
+    {Made::kFleetProgress, "dev/wisp/FleetProgress", "(IIID)V"},
 };
 static_assert(std::size(kMade) == static_cast<size_t>(Made::kNumMade));
 
@@ -58,7 +59,13 @@ bool LookUp(JNIEnv* env) {
          (java.anchor_read = Method(env, "dev/wisp/Anchor", "read", "()[B")) != nullptr &&
          (java.anchor_write = Method(env, "dev/wisp/Anchor", "write", "([B)V")) != nullptr &&
          (java.anchor_begin = Method(env, "dev/wisp/Anchor", "getBegin", "()Z")) != nullptr &&
-         (java.logger_write = Method(env, "dev/wisp/Native$Logger", "write", "(ZLjava/lang/String;)V")) != nullptr;
+         (java.logger_write = Method(env, "dev/wisp/Native$Logger", "write", "(ZLjava/lang/String;)V")) != nullptr &&
+         (java.fleet_post = Method(env, "dev/wisp/Native$Transport", "post",
+                                   "(Ljava/lang/String;Ljava/lang/String;[BJ[D)I")) != nullptr &&
+         (java.fleet_sign = Method(env, "dev/wisp/Native$Transport", "sign", "([B)[B")) != nullptr &&
+         (java.fleet_verify = Method(env, "dev/wisp/Native$Transport", "verify", "(Ljava/lang/String;[B[B)Z")) !=
+             nullptr &&
+         (java.fleet_pause = Method(env, "dev/wisp/Native$Transport", "pause", "(D)Z")) != nullptr;
 }
 
 const Java& Known() { return java; }

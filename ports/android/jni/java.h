@@ -22,6 +22,7 @@ enum class Made : size_t {
   kQuality,
   kRebaseResult,
   kLogCounts,
+  kFleetProgress,
   kNumMade
 };
 
@@ -36,6 +37,7 @@ struct Java {
   jmethodID progress_continue = nullptr;
   jmethodID anchor_read = nullptr, anchor_write = nullptr, anchor_begin = nullptr;
   jmethodID logger_write = nullptr;
+  jmethodID fleet_post = nullptr, fleet_sign = nullptr, fleet_verify = nullptr, fleet_pause = nullptr;
 };
 
 // False, with a pending Java exception, if something is missing.
@@ -59,6 +61,7 @@ bool RegisterModel(JNIEnv* env, jclass native);
 bool RegisterLog(JNIEnv* env, jclass native);
 bool RegisterTraining(JNIEnv* env, jclass native);
 bool RegisterDeployment(JNIEnv* env, jclass native);
+bool RegisterFleet(JNIEnv* env, jclass native);
 
 }  // namespace wisp::jni
 

@@ -9,7 +9,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   if (native == nullptr) return JNI_ERR;
   using namespace wisp::jni;
   const bool ready = LookUp(env) && RegisterModel(env, native) && RegisterLog(env, native) &&
-                     RegisterTraining(env, native) && RegisterDeployment(env, native);
+                     RegisterTraining(env, native) && RegisterDeployment(env, native) && RegisterFleet(env, native);
   env->DeleteLocalRef(native);
   return ready ? JNI_VERSION_1_6 : JNI_ERR;
 }

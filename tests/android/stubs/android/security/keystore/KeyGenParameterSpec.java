@@ -14,6 +14,14 @@ public final class KeyGenParameterSpec implements AlgorithmParameterSpec {
       return this;
     }
 
+    public Builder setAlgorithmParameterSpec(AlgorithmParameterSpec spec) {
+      return this;
+    }
+
+    public Builder setDigests(String... digests) {
+      return this;
+    }
+
     public Builder setKeySize(int bits) {
       return this;
     }

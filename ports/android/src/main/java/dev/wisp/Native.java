@@ -26,6 +26,22 @@ final class Native {
     void write(boolean warning, String sentence);
   }
 
+  /** The outside of a fleet. Called on the thread of the call. */
+  interface Transport {
+    /**
+     * Gives the answer's bytes to {@link #takeAnswer}, and its status and the server's time to {@code reply}. Returns
+     * 0, or 1 if trying again later may help, or 2.
+     */
+    int post(String url, String headers, byte[] body, long answer, double[] reply);
+
+    byte[] sign(byte[] message);
+
+    boolean verify(String keyPem, byte[] message, byte[] der);
+
+    /** False: stop. */
+    boolean pause(double seconds);
+  }
+
   static native String version();
 
   static native long openFile(String path, OpenOptions options);
@@ -88,4 +104,20 @@ final class Native {
   static native Quality evaluate(String model, String log, int threads);
 
   static native RebaseResult rebase(String from, String to, String output, String ledger, boolean startOver);
+
+  /** The library keeps the objects until the fleet is closed. */
+  static native long openFleet(
+      FleetOptions options,
+      String publicKeyPem,
+      Transport transport,
+      Anchor anchor,
+      Anchor recordsAnchor,
+      Logger logger);
+
+  /** {@code answer} is what a call of {@link Transport#post} was given, while it runs. False: there are too many. */
+  static native boolean takeAnswer(long answer, byte[] bytes, int length);
+
+  static native FleetProgress workFleet(long fleet, double seconds);
+
+  static native void closeFleet(long fleet);
 }

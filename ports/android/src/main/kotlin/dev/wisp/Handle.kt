@@ -9,15 +9,15 @@ import kotlin.concurrent.withLock
 
 /**
  * A handle of the library. One thread at a time uses it, others wait. Closing waits too, and every later use is an
- * [IllegalStateException]. No callback runs while the lock is held, so a thread cannot wait for itself.
+ * [IllegalStateException]. A callback that uses the handle which it works for is an [IllegalStateException] too.
  *
  * A handle that is lost without being closed is closed when a later one is created.
  */
-internal class Handle(private val what: String, number: Long, release: (Long) -> Unit) {
-    private val kept = Kept(this, number, release)
+internal class Handle(what: String, number: Long, release: (Long) -> Unit) {
+    private val kept = Kept(this, what, number, release)
 
     fun <T> use(work: (Long) -> T): T = try {
-        kept.use(what, work)
+        kept.use(work)
     } finally {
         Reference.reachabilityFence(this) // it cannot be lost while it is used
     }
@@ -26,8 +26,12 @@ internal class Handle(private val what: String, number: Long, release: (Long) ->
 }
 
 /** The rest of a handle that was lost: its number, and how to release it, which must not refer to the owner. */
-private class Kept(handle: Handle, private var number: Long, private val release: (Long) -> Unit) :
-    PhantomReference<Handle>(handle, lost) {
+private class Kept(
+    handle: Handle,
+    private val what: String,
+    private var number: Long,
+    private val release: (Long) -> Unit
+) : PhantomReference<Handle>(handle, lost) {
     private val lock = ReentrantLock()
 
     init {
@@ -35,16 +39,21 @@ private class Kept(handle: Handle, private var number: Long, private val release
         all += this
     }
 
-    fun <T> use(what: String, work: (Long) -> T): T = lock.withLock {
+    fun <T> use(work: (Long) -> T): T = alone {
         check(number != 0L) { "$what was closed, and cannot be used again" }
         work(number)
     }
 
-    fun close() = lock.withLock {
+    fun close() = alone {
         val closed = number
         number = 0
         all -= this
         if (closed != 0L) release(closed)
+    }
+
+    private fun <T> alone(work: () -> T): T {
+        check(!lock.isHeldByCurrentThread) { "$what is at work on this thread: its callbacks must not use it" }
+        return lock.withLock(work)
     }
 
     private companion object {

@@ -5,7 +5,11 @@ import android.security.keystore.KeyGenParameterSpec
 import android.security.keystore.KeyProperties
 import android.security.keystore.StrongBoxUnavailableException
 import java.io.File
+import java.security.KeyPair
+import java.security.KeyPairGenerator
 import java.security.KeyStore
+import java.security.PrivateKey
+import java.security.spec.ECGenParameterSpec
 import javax.crypto.KeyGenerator
 import javax.crypto.SecretKey
 
@@ -15,16 +19,9 @@ import javax.crypto.SecretKey
  * charge; otherwise in the trusted environment. The device may be locked when they are used, as it is at night.
  */
 class AndroidKeyRing @JvmOverloads constructor(private val strongBox: Boolean = false) : KeyRing {
-    private val store = KeyStore.getInstance(PROVIDER).apply { load(null) }
+    private val store = openStore()
 
-    override fun create(alias: String): SecretKey {
-        if (!strongBox) return generate(alias, false)
-        return try {
-            generate(alias, true)
-        } catch (none: StrongBoxUnavailableException) {
-            generate(alias, false)
-        }
-    }
+    override fun create(alias: String): SecretKey = inStrongBox(strongBox) { generate(alias, it) }
 
     override fun find(alias: String): SecretKey? = store.getKey(alias, null) as SecretKey?
 
@@ -42,10 +39,6 @@ class AndroidKeyRing @JvmOverloads constructor(private val strongBox: Boolean = 
             .build()
         return KeyGenerator.getInstance(KeyProperties.KEY_ALGORITHM_AES, PROVIDER).apply { init(spec) }.generateKey()
     }
-
-    private companion object {
-        const val PROVIDER = "AndroidKeyStore"
-    }
 }
 
 /**
@@ -57,4 +50,42 @@ object KeyStoreAnchor {
     @JvmOverloads
     fun of(context: Context, name: String = "ledger", begin: Boolean = false, strongBox: Boolean = false): Anchor =
         SealedAnchor(File(context.noBackupFilesDir, "$name.anchor"), AndroidKeyRing(strongBox), name, begin)
+}
+
+/**
+ * The key by which a fleet's server knows this device, on P-256: made at the first call, and found by later ones. It
+ * can be used while the device is locked.
+ */
+object KeyStoreFleetKey {
+    @JvmStatic
+    @JvmOverloads
+    @Synchronized
+    fun of(alias: String = "dev.wisp.fleet", strongBox: Boolean = false): KeyPair {
+        val store = openStore()
+        if (store.getKey(alias, null) == null) inStrongBox(strongBox) { generate(alias, it) }
+        return KeyPair(store.getCertificate(alias).publicKey, store.getKey(alias, null) as PrivateKey)
+    }
+
+    private fun generate(alias: String, strongBox: Boolean) {
+        val spec = KeyGenParameterSpec.Builder(alias, KeyProperties.PURPOSE_SIGN)
+            .setAlgorithmParameterSpec(ECGenParameterSpec("secp256r1"))
+            .setDigests(KeyProperties.DIGEST_SHA256)
+            .setIsStrongBoxBacked(strongBox)
+            .build()
+        KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_EC, PROVIDER).apply { initialize(spec) }.genKeyPair()
+    }
+}
+
+private const val PROVIDER = "AndroidKeyStore"
+
+private fun openStore(): KeyStore = KeyStore.getInstance(PROVIDER).apply { load(null) }
+
+/** Makes a key in the secure element if that is wanted and the device has one, else in the trusted environment. */
+private fun <K> inStrongBox(wanted: Boolean, generate: (Boolean) -> K): K {
+    if (!wanted) return generate(false)
+    return try {
+        generate(true)
+    } catch (none: StrongBoxUnavailableException) {
+        generate(false)
+    }
 }

@@ -126,25 +126,31 @@ fun personaliseBlocking(
 /** Bytes that a run will hold while it steps. Spends nothing. */
 fun personaliseMemory(options: PersonaliseOptions): Long = Native.personaliseMemory(options)
 
+/** [whileActive] for work that reports its steps. */
+internal suspend fun <T> whileActive(onProgress: (Progress) -> Unit, work: (Native.Progress) -> T): T =
+    whileActive { isActive ->
+        work(Native.Progress { step, steps, loss, epsilon ->
+            onProgress(Progress(step, steps, loss, epsilon))
+            isActive()
+        })
+    }
+
 /**
- * Runs long work on a thread for it, and stops it when the coroutine is cancelled. A result that is complete by then
- * is returned: withContext alone would lose it when it changes threads, so it runs inside one that cannot be
- * cancelled.
+ * Runs long work on a thread for it. The work asks now and then if the coroutine is still active, and stops if not. A
+ * result that is complete by then is returned: withContext alone would lose it when it changes threads, so it runs
+ * inside one that cannot be cancelled.
  */
-internal suspend fun <T> whileActive(onProgress: (Progress) -> Unit, work: (Native.Progress) -> T): T {
+internal suspend fun <T> whileActive(work: (() -> Boolean) -> T): T {
     val job = coroutineContext[Job]
     val isActive = { job == null || job.isActive }
-    val progress = Native.Progress { step, steps, loss, epsilon ->
-        onProgress(Progress(step, steps, loss, epsilon))
-        isActive()
-    }
     return withContext(NonCancellable) {
         withContext(Dispatchers.IO) {
             if (!isActive()) throw CancellationException("cancelled before it began: nothing was charged")
             try {
-                work(progress)
+                work(isActive)
             } catch (stopped: WispException) {
-                if (stopped.code == WispException.Code.CANCELLED) throw CancellationException(stopped.message)
+                if (stopped.code == WispException.Code.CANCELLED && !isActive())
+                    throw CancellationException(stopped.message)
                 throw stopped
             }
         }
