@@ -37,7 +37,7 @@ expect 1 "must be a new folder" "$port/classes" classes
 expect 1 "must be the SDK's android.jar" env ANDROID=none.jar "$port/classes" other
 # The guide's programs, each in a file of its own. The cases above do the same work; here they only have to compile.
 awk '/^```kotlin$/ { on = 1; n++; print "package guide" n > "guide" n ".kt"; next } /^```$/ { on = 0 } on { print > "guide" n ".kt" }' "$root/docs/android.md"
-[ "$(ls guide*.kt | wc -l)" = 2 ] || fail "docs/android.md has $(ls guide*.kt | wc -l) programs in Kotlin, not 2"
+[ "$(ls guide*.kt | wc -l)" = 3 ] || fail "docs/android.md has $(ls guide*.kt | wc -l) programs in Kotlin, not 3"
 compile app "$coroutines:stubs:$work/classes" -Xfriend-paths="$work/classes" "$tests/stubs/androidx/work/Work.kt" \
   "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt guide*.kt
 

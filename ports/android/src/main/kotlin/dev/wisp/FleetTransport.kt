@@ -12,7 +12,7 @@ import java.security.Signature
 import java.security.spec.X509EncodedKeySpec
 import java.util.Base64
 
-/** The answer of a fleet's server: its status, its body, and the time of its header Date in seconds since 1970, or 0. */
+/** The answer of a fleet's server. [serverTime] is its header Date in seconds since 1970, or 0. */
 class FleetReply @JvmOverloads constructor(val status: Int, val body: InputStream, val serverTime: Double = 0.0)
 
 /**
@@ -97,7 +97,8 @@ class HttpFleetTransport @JvmOverloads constructor(
 
         fun keyOf(pem: String): PublicKey {
             val inner = pem.trim().removePrefix(BEGIN.trim()).removeSuffix(END.trim())
-            return KeyFactory.getInstance("EC").generatePublic(X509EncodedKeySpec(Base64.getMimeDecoder().decode(inner)))
+            val encoded = Base64.getMimeDecoder().decode(inner)
+            return KeyFactory.getInstance("EC").generatePublic(X509EncodedKeySpec(encoded))
         }
     }
 }
