@@ -19,7 +19,7 @@ INSIDE = re.compile(
     r"_Z\w*|__cxa_(?!atexit$|finalize$|thread_atexit_impl$)\w+|__gxx_\w+|_Unwind_\w+|__dynamic_cast"
     r"|_ITM_\w+|__gmon_start__|__once_proxy"
     r"|__libc_single_threaded|__(?:u?div|u?mod|mul|popcount|float|fix)\w*?(?:i[2-4]?|[sdtx]i[sdtx]f|c3)|__tls_get_addr"
-    r"|wisp_\w+|sqlite3_\w+|crypto_\w+|sodium_\w+|utf8proc_\w+|xnn_\w+"
+    r"|wisp_\w+|sqlite3_\w+|crypto_\w+|sodium_\w+|randombytes_\w+|utf8proc_\w+|xnn_\w+"
 )
 # Maps glibc's names to bionic's.
 OTHERWISE = {
