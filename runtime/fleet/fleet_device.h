@@ -57,7 +57,7 @@ class FleetDevice {
  public:
   // Opens the ledger, and writes the policy's plan into a new one. One device at a time has it (kIo): two would take
   // part in one block. kPrivacyRefused: its records are not devices, it was charged by something else, or the anchor
-  // knows more than it; the ledger of records was charged by something else, or its limit is below the policy's promise.
+  // knows more than it; the ledger of records was charged by something else, or has a lower limit than the policy.
   // Errors of MakeEventRecord, and of OpenLedgerToTrain for the records.
   static Result<std::unique_ptr<FleetDevice>> Open(FleetDeviceOptions options);
 

@@ -1,5 +1,5 @@
-// Answers of a fleet's server, plans, policies, and files of requests and replies: any bytes. A value that is read can be written and
-// read again; everything else is a sentence.
+// Answers of a fleet's server, plans, policies, and files of requests and replies: any bytes. A value that is read can
+// be written and read again; everything else is a sentence.
 // Needs FLEET.
 #include <optional>
 #include <string>

@@ -61,7 +61,8 @@ def run(wisp, log, folder, names):
             "--name", name, "--out", str(plan), *more, "--json"))
         for done in tested:
             simulate(plan, base, train, folder=server, rounds=done, seed=1, threads=os.cpu_count() or 1)
-            quality = json.loads(program(wisp, "evaluate", "--model", str(server / "model.wisp"), "--data", log, "--json"))
+            model = str(server / "model.wisp")
+            quality = json.loads(program(wisp, "evaluate", "--model", model, "--data", log, "--json"))
             write({"fleet": name, "rounds": done, "of": rounds, "cohort": round(figures["cohort"]),
                    "noise_multiplier": figures["noise_multiplier"], "epsilon": epsilon,
                    "ndcg@10": quality["ndcg@10"], "hit@10": quality["hit@10"],
