@@ -96,7 +96,7 @@ FAULTS = [
         ("fleet-charge-twice", "FleetDevice::Charge", "if (charged) return OkStatus();", "(void)charged;",
          "fleet_node_test:Node.RoundGoesOnAfterEachFault"),
         ("fleet-refusal-without-a-log", "FleetDevice::Take", "if (!task.why_absent.empty())",
-         "if (!task.why_absent.empty() || ReadLog().num_users() == 0)",
+         "if (!task.why_absent.empty() || (*ReadLog()).num_users() == 0)",
          "fleet_node_test:Node.LogThatCannotBeRead_SendsZerosAndIsCharged"),
         ("fleet-keeps-what-is-worse", "FleetDevice::Keep", "worker_.FindGain(*ReadLog()) < 0", "false",
          "fleet_node_test:Node.KeepsAModelThatIsNotWorse"),
