@@ -93,10 +93,13 @@ Status End(wisp_fleet_server* s, wisp_fleet_gain* gain) {
 Status Cost(const wisp_fleet_server* s, wisp_fleet_cost* out) {
   WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_fleet_cost"));
   WISP_ASSIGN_OR_RETURN(const auto figures, s->server->GetFigures());
+  if (figures.basis == wisp::privacy::LedgerFigures::Basis::kNoGuarantee)
+    return wisp::PrivacyRefused("the noise can be repeated, by a seed");
   WISP_ASSIGN_OR_RETURN(const fleet::FleetCost cost, fleet::CostOf(s->server->plan()));
+  const double readers = figures.used.value_or(figures.stated).epsilon;
   return wisp::ports::FillResult(wisp_fleet_cost{.size = sizeof(wisp_fleet_cost),
                                                  .delta = s->server->plan().delta,
-                                                 .readers = figures.used.value_or(figures.stated).epsilon,
+                                                 .readers = std::min(readers, cost.device),
                                                  .device = cost.device},
                                  out, "wisp_fleet_cost");
 }

@@ -24,6 +24,13 @@ std::string Participation(const PrivacyStatement& s, const char* MechanismKind::
   return text.empty() ? kPoissonSubsampledGaussianKind.*said : text;
 }
 
+// True for the ledger of a device in a fleet: plain sums in which it took part, noised by the fleet's server. The
+// server's own ledger has another mechanism.
+bool IsOfOneDevice(const PrivacyStatement& s) {
+  return s.unit == PrivacyUnit::kDevice && std::all_of(s.mechanisms.begin(), s.mechanisms.end(),
+                                                       [](const Mechanism& m) { return &m.kind() == &kGaussianKind; });
+}
+
 std::string SamplingText(const PrivacyStatement& s) {
   switch (s.sampling) {
     case SamplingDone::kPoisson:
@@ -46,6 +53,7 @@ const char* ModeInWords(NoiseMode mode) {
 }
 
 std::string SamplingInWords(const PrivacyStatement& s) {
+  if (IsOfOneDevice(s)) return "this device took part in each of them; no amplification by sampling is claimed";
   switch (s.sampling) {
     case SamplingDone::kPoisson:
       return Participation(s, &MechanismKind::participation, "; ");
@@ -334,10 +342,12 @@ std::string ToText(const PrivacyStatement& s) {
   if (s.noise == NoiseKind::kReproducible) {
     text.append("  ").append(kReproducible).append("\n");
   } else {
-    Line(text, "noise", "secure (ChaCha20 keyed by the operating system)");
+    Line(text, "noise",
+         IsOfOneDevice(s) ? "promised by the fleet's server; a device cannot check it"
+                          : "secure (ChaCha20 keyed by the operating system)");
   }
   // Samples add no noise: they are exact random choices.
-  if (s.sampling != SamplingDone::kNone)
+  if (s.sampling != SamplingDone::kNone && !IsOfOneDevice(s))
     Line(text, "noise mode", std::string(ModeText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
   if (s.loss_slack > 0)
     Line(text, "distance of the noise sampled from the one accounted for",

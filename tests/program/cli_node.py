@@ -113,6 +113,13 @@ def test_a_policy_that_protects_records_needs_their_ledger():
         assert posts and not exists("records.ledger")
 
 
+def test_a_log_that_is_not_there_is_an_error_at_the_start():
+    with server(refuses(401)) as (port, posts):
+        policy(port)
+        run(node.replace("log.db", "none.db") + " --once", 3, "--data none.db: does not exist")
+    assert not posts
+
+
 def test_it_sends_a_signature_and_no_more():
     with server(refuses(401)) as (port, posts):
         policy(port)

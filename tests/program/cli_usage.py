@@ -40,7 +40,7 @@ CASES = """\
 --device is 'gpu', allowed are cpu and cuda|train --device gpu
 --allow-large-delta is 'no', allowed is yes|train --allow-large-delta no
 --re-attention is 'maybe', allowed is --re-attention alone, without a value|train --re-attention=maybe
---anchor is given, and --ledger is not; allowed are both, or neither|privacy --anchor a
+--anchor is given, and --ledger is not, which it needs|privacy --anchor a
 --recipe needs a value behind it|train --recipe
 --recipe is given 2 times, allowed is once|train --recipe r --recipe s"""
 

@@ -133,7 +133,7 @@ std::string Fault(const CLI::App* command, const CLI::ParseError& error) {
   if (told.starts_with(kNotConverted)) return NotConverted(command, told);
   if (Is<CLI::ArgumentMismatch>(error)) return WrongCount(command, told);
   if (Is<CLI::RequiredError>(error)) return Missing(command, told);
-  if (Is<CLI::RequiresError>(error)) return Beside(told, " requires ", " is not; allowed are both, or neither");
+  if (Is<CLI::RequiresError>(error)) return Beside(told, " requires ", " is not, which it needs");
   if (Is<CLI::ExcludesError>(error)) return Beside(told, " excludes ", " too; allowed is one of the two");
   const size_t colon = told.find(": ");
   if (colon == std::string::npos) return told;

@@ -6,6 +6,9 @@
 
 WISP is the program. Each fleet adds lines to docs/results/fleet.jsonl: NDCG@10 after some of its rounds. The base is
 untrained. Devices train on all but the last item of their user, which tests, among all items outside the history.
+The line "central" is of one place: `wisp train` by the recipe ml-1m-dp-10 without output_bias, histogram_noise and
+allow_delta_of_one_record, at the same epsilon and delta.
+
 FOLDER keeps the servers' folders, so that a fleet that was stopped goes on. Epsilon is that for readers at delta
 1.65562e-4, below 1 / 6040. One seed; hours on one core.
 """

@@ -4,8 +4,10 @@
 
 #include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,9 @@ Status NodeCommand(const NodeArguments& a, OutputFormat format) {
     return InvalidArgument("--seconds is ", a.seconds, ", allowed is a number from 0 on; 0: until it is stopped");
   }
   WISP_RETURN_IF_ERROR(CheckPolicy(a));
+  // A device whose log goes away later sends zeros. At the start it is an error of whoever wrote the command.
+  if (std::error_code error; !std::filesystem::exists(a.data, error))
+    return IoError("--data ", a.data, ": does not exist; wisp log import makes a log");
   if (a.unit) {
     WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(*a.unit));
     WISP_RETURN_IF_ERROR(CheckedUnits(unit, a.session_gap, a.times_per_second).status());

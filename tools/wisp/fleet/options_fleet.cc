@@ -109,11 +109,11 @@ void AddNode(CLI::App& app, Chosen& chosen, NodeArguments& a) {
 }  // namespace
 
 void AddFleet(CLI::App& app, Chosen& chosen, FleetCommandArguments& arguments) {
-  CLI::App* fleet =
-      app.add_subcommand("fleet",
+  CLI::App* fleet = app.add_subcommand(
+      "fleet",
 
-                         "Let many devices learn one model together, privately. Nobody sees what one of them holds.\n"
-                         "  wisp fleet plan --devices 100000 --rounds 100 --takes-part 1 --epsilon 3");
+      "Let many devices learn one model together, privately. Nobody but the server sees what one of them sends.\n"
+      "  wisp fleet plan --devices 100000 --rounds 100 --takes-part 1 --epsilon 3");
   fleet->require_subcommand(1);
   AddFleetPlan(fleet, chosen, arguments.plan);
   AddNode(app, chosen, arguments.node);

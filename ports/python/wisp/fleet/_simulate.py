@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import math
 import os
 import pathlib
@@ -10,6 +11,7 @@ from typing import Any
 
 from .. import _core
 from .._deployment import evaluate as quality_of
+from .._errors import InvalidArgument
 from .._recommender import Path
 from ._link import Ask
 from ._server import PrivateFleet
@@ -69,11 +71,16 @@ def simulate(
 
     folder: for ledgers, model.wisp, rounds.jsonl and report.html. A call resumes what the folder holds.
     rounds: stop after so many in all; None: all of the plan. seed: noise and choices repeat, and there is no guarantee.
-    evaluate: a log on which the base and the result are compared, without privacy. nodes: numbers of the devices.
+    log: an SQLite log or a text of one, of which each user is a device. nodes: numbers of the devices.
+    evaluate: a log on which the base and the result are compared, without privacy: the newest event of each user is
+      found again. It should not be in `log`. Not for plans that train an adapter.
 
     Returns what PrivateFleet.run returns, and with `evaluate` also "quality": wisp.Quality of "base" and "fleet".
     """
     plan, model, log = os.fspath(plan), os.fspath(model), os.fspath(log)
+    if evaluate is not None and json.loads(pathlib.Path(plan).read_text()).get("part") == "adapter":
+        raise InvalidArgument(f"{plan}: trains an adapter, which `evaluate` cannot open; leave evaluate out, and use"
+                              " `wisp evaluate --model BASE --adapter model.wisp`")
     fleet = PrivateFleet(plan, model, folder, seed=seed, round_seconds=math.inf)
     link = SimulatedLink(_core.FleetSimulation(plan, model, log, nodes=nodes, threads=threads))
     result = fleet.run_over(link, rounds=rounds)
