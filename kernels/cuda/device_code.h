@@ -84,6 +84,7 @@ unsigned BlocksTogether(void (*)(Argument), unsigned) {
 
 template <class Parameter, class Argument>
 void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
+  emulate::CountParameters(sizeof(Parameter));
   emulate::RunTogether(blocks, threads, [&] { kernel(argument); });
 }
 
@@ -93,6 +94,7 @@ using Shared = emulate::Shared<T, kSize>;
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
   FlushProgram();
+  (emulate::CountParameters(sizeof(Parameters)), ...);
   (emulate::CheckArgument(arguments), ...);
   emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kernel(arguments...); });
 }
@@ -110,7 +112,7 @@ __device__ inline void AtomicAdd(int64_t* to, int64_t n) {
 #ifdef __CUDACC__
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));
 #else
-  *to += n;  // only one thread runs at a time
+  __atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 #endif
 }
 

@@ -1,8 +1,10 @@
 #include "kernels/cuda/emulate/emulate.h"
 
 #include "kernels/cuda/emulate/memory.h"
+#include "kernels/cuda/emulate/races.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
 #include <cstdio>
@@ -21,11 +23,16 @@ constexpr unsigned kLanes = 32, kMostThreads = 1024;
 constexpr uint32_t kMostBlocks = (1 << 24) - 1, kMostBarriers = (1 << 14) - 1,
                    kMostWarpBarriers = (1 << 15) - 1;  // limits of a Stamp
 constexpr size_t kStackBytes = 64 * 1024;
+// Limits of every GPU that kernels are compiled for: rows of blocks, bytes of shared memory that a kernel declares, and
+// bytes of a kernel's parameters.
+constexpr unsigned kMostRowsOfBlocks = 65535;
+constexpr size_t kMostSharedBytes = 48 << 10, kMostParameterBytes = 32764;
 
 enum class Waits { kForNothing, kForBlock, kForWarp, kForGrid, kHasEnded };
 
 struct Thread {
   boost::context::fiber fiber;
+  WatchedFiber watched = nullptr;
   Waits waits = Waits::kForNothing;
   Location location = {};  // where it waits
 };
@@ -52,6 +59,13 @@ uint64_t FirstSeed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 
+// The places by which a block's barriers order its threads. Blocks that are near each other in time share none, because
+// nothing orders two blocks but the end of a launch or a barrier of the grid.
+struct Places {
+  char of_warp[kMostThreads / kLanes], of_block;
+};
+constexpr size_t kPlaces = 1024;
+
 // A block with living threads.
 struct Block {
   Index index;
@@ -71,12 +85,16 @@ struct Emulator {
   std::mt19937_64 random{FirstSeed()};
   boost::context::pooled_fixedsize_stack stacks{kStackBytes};
   boost::context::fiber scheduler;
-  std::vector<Block> blocks;  // one block, or those that run together
-  Block* block = nullptr;     // the block that runs
+  WatchedFiber host = nullptr;  // the fiber of the scheduler
+  std::array<Places, kPlaces> places = {};
+  char at_launch = 0, at_end = 0, of_grid = 0;  // places too
+  std::vector<Block> blocks;                    // one block, or those that run together
+  Block* block = nullptr;                       // the block that runs
   Place place;
   uint32_t last_serial = 0;
   uint64_t launches = 0;
   bool running = false;
+  size_t parameter_bytes = 0;  // of the next launch
 
   Warp& CurrentWarp() { return block->warps[place.thread.x / kLanes]; }
 
@@ -91,8 +109,15 @@ struct Emulator {
     const unsigned index = place.thread.x;
     block->threads[index].waits = what;
     block->threads[index].location = location;
+    Places& of_block = places[block->serial % kPlaces];
+    char* const order = what == Waits::kForWarp    ? &of_block.of_warp[index / kLanes]
+                        : what == Waits::kForBlock ? &of_block.of_block
+                                                   : &of_grid;
+    Publish(order);
+    SwitchTo(host);
     scheduler = std::move(scheduler).resume();
     place.thread.x = index;
+    Receive(order);
   }
 
   void Start(Block& starting, Index index, unsigned count, const std::function<void()>& kernel) {
@@ -103,19 +128,28 @@ struct Emulator {
     starting.barriers = 0;
     for (Thread& thread : starting.threads) {
       thread.waits = Waits::kForNothing;
+      const boost::context::stack_context stack = stacks.allocate();
+      thread.watched = FiberOf(stack.sp);
       thread.fiber =
-          boost::context::fiber(std::allocator_arg, stacks, [this, &thread, &kernel](boost::context::fiber&& from) {
-            scheduler = std::move(from);
-            kernel();
-            thread.waits = Waits::kHasEnded;
-            return std::move(scheduler);
-          });
+          boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack), stacks,
+                                [this, &thread, &kernel](boost::context::fiber&& from) {
+                                  scheduler = std::move(from);
+                                  Receive(&at_launch);
+                                  kernel();
+                                  Publish(&at_end);
+                                  thread.waits = Waits::kHasEnded;
+                                  SwitchTo(host);
+                                  return std::move(scheduler);
+                                });
     }
+    Publish(&at_launch);
   }
 
   void Resume(unsigned index) {
     place.thread = {index, 0};
     SetNow();
+    host = RunningFiber();
+    SwitchTo(block->threads[index].watched);
     boost::context::fiber back = std::move(block->threads[index].fiber).resume();
     block->threads[index].fiber = std::move(back);
   }
@@ -209,6 +243,13 @@ const Place& Here() { return The().place; }
 
 uint64_t NumLaunches() { return The().launches; }
 
+void CountParameters(size_t bytes) { The().parameter_bytes += bytes; }
+
+void CountShared(size_t bytes, const Location& location) {
+  g_shared_bytes += bytes;
+  if (g_shared_bytes > kMostSharedBytes) Fail("a kernel has more than 48 KB of shared memory", location);
+}
+
 void Seed(uint64_t seed) { The().random.seed(seed); }
 
 void CheckBytes(const void* argument, size_t bytes) {
@@ -226,11 +267,21 @@ class Running {
     const Location here = Location::Current();
     if (e.running) Fail("a kernel is launched by a kernel", here);
     if (threads == 0 || threads > kMostThreads || threads % kLanes != 0) Fail("a block has whole warps, 1 to 32", here);
+    if (grid.x == 0 || grid.y == 0) Fail("a launch has no blocks, which a GPU refuses", here);
+    if (grid.y > kMostRowsOfBlocks) Fail("a launch has more than 65,535 rows of blocks, which a GPU refuses", here);
+    if (std::exchange(e.parameter_bytes, 0) > kMostParameterBytes)
+      Fail("a launch has more bytes of parameters than a GPU takes", here);
     e.running = true;
+    g_shared_bytes = 0;
+    ShowResults();
     ++e.launches;
     e.place = {.thread = {0, 0}, .block = {0, 0}, .block_size = {threads, 1}, .grid_size = grid};
   }
-  ~Running() { The().running = false; }
+  ~Running() {
+    The().running = false;
+    Receive(&The().at_end);
+    HideResults();
+  }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
@@ -284,7 +335,16 @@ void WarpBarrier(const Location& location) {
   e.SetNow();
 }
 
-uint64_t Exchange(uint64_t bits, unsigned from, const Location& location) {
+namespace {
+
+void CheckMask(unsigned mask, const Location& location) {
+  if (mask != ~0u) Fail("a shuffle or vote with a mask of some lanes; all lanes of a warp call it", location);
+}
+
+}  // namespace
+
+uint64_t Exchange(unsigned mask, uint64_t bits, unsigned from, const Location& location) {
+  CheckMask(mask, location);
   Emulator& e = The();
   Warp& warp = e.CurrentWarp();
   Round& round = warp.rounds[warp.round % 2];
@@ -293,7 +353,8 @@ uint64_t Exchange(uint64_t bits, unsigned from, const Location& location) {
   return round.bits[from];
 }
 
-unsigned Ballot(bool vote, const Location& location) {
+unsigned Ballot(unsigned mask, bool vote, const Location& location) {
+  CheckMask(mask, location);
   Emulator& e = The();
   Warp& warp = e.CurrentWarp();
   Round& round = warp.rounds[warp.round % 2];

@@ -8,8 +8,11 @@
 //   - an access of shared memory out of bounds;
 //   - two accesses to the same place of shared memory by different threads, one of them a write, without a barrier;
 //   - a read of shared memory that the block has not written;
+//   - a shuffle or vote with a mask of some lanes only: kernels exchange by whole warps;
+//   - a launch that a GPU refuses: no blocks, too many rows of them, too many parameters, too much shared memory;
 //   - an argument with an address in host memory while device memory is in use (memory.h).
-// Not found: races in global memory, and faults that depend on timing. Blocks run one after another, in an order that
+// Results that the host reads before it waits are NaN (HideResults). Races in global memory are found under
+// ThreadSanitizer (races.h). Not found: faults that depend on timing. Blocks run one after another, in an order that
 // also follows from the seed. Blocks that run together take turns from one barrier of the grid to the next.
 #ifndef WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
 #define WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
@@ -21,6 +24,8 @@
 #include <functional>
 #include <type_traits>
 #include <vector>
+
+#include "kernels/cuda/emulate/races.h"
 
 namespace wisp::kernels::cuda::emulate {
 
@@ -56,6 +61,8 @@ void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>&
 // The number of kernels that this process has run.
 uint64_t NumLaunches();
 
+// Adds a parameter to those of the next launch.
+void CountParameters(size_t bytes);
 void CheckBytes(const void* argument, size_t bytes);
 
 // Checks an argument of the next launch. Ends the process if the argument holds a host address (memory.h). Compilers
@@ -77,8 +84,8 @@ void Barrier(const Location& location);
 void GridBarrier(const Location& location);
 void WarpBarrier(const Location& location);
 // The value that lane `from(lane)` of this warp gave, as bits of a number.
-uint64_t Exchange(uint64_t bits, unsigned from, const Location& location);
-unsigned Ballot(bool vote, const Location& location);
+uint64_t Exchange(unsigned mask, uint64_t bits, unsigned from, const Location& location);
+unsigned Ballot(unsigned mask, bool vote, const Location& location);
 
 [[noreturn]] void Fail(const char* what, const Location& location);
 
@@ -94,15 +101,19 @@ struct Touches {
   Stamp write = 0, reads[2] = {0, 0};
 };
 
+// Bytes of the arrays in shared memory that the running kernel has used. CountShared adds an array's.
+inline size_t g_shared_bytes = 0;
+void CountShared(size_t bytes, const Location& location);
+
 // True if a barrier lies between the two accesses, or one thread made both.
-inline bool InOrder(Stamp earlier, Stamp now) {
+WISP_NOT_WATCHED inline bool InOrder(Stamp earlier, Stamp now) {
   if (earlier >> kBarrierShift != now >> kBarrierShift) return true;  // another block, or before a barrier
   if (earlier == now) return true;
   const bool same_warp = ((earlier ^ now) >> kWarpShift & 31) == 0;
   return same_warp && (earlier >> kWarpBarrierShift) < (now >> kWarpBarrierShift);
 }
 
-inline void TouchRead(Touches& touches, const Location& location) {
+WISP_NOT_WATCHED inline void TouchRead(Touches& touches, const Location& location) {
   const Stamp now = g_now;
   if ((touches.write ^ now) >> kBlockShift != 0) Fail("shared memory is read that nothing has written", location);
   if (!InOrder(touches.write, now)) Fail("shared memory is read while another thread writes it", location);
@@ -117,7 +128,7 @@ inline void TouchRead(Touches& touches, const Location& location) {
   touches.reads[other_warp ? 1 : 0] = now;
 }
 
-inline void TouchWrite(Touches& touches, const Location& location) {
+WISP_NOT_WATCHED inline void TouchWrite(Touches& touches, const Location& location) {
   const Stamp now = g_now;
   if (!InOrder(touches.write, now)) Fail("two threads write the same place of shared memory", location);
   for (const Stamp read : touches.reads) {
@@ -133,11 +144,11 @@ class Shared {
   class Reference {
    public:
     Reference(Shared& array, unsigned i, const Location& location) : array_(array), i_(i), location_(location) {}
-    operator T() const {
+    WISP_NOT_WATCHED operator T() const {
       TouchRead(array_.touches_[i_], location_);
       return array_.values_[i_];
     }
-    Reference& operator=(T value) {
+    WISP_NOT_WATCHED Reference& operator=(T value) {
       TouchWrite(array_.touches_[i_], location_);
       array_.values_[i_] = value;
       return *this;
@@ -160,6 +171,7 @@ class Shared {
  private:
   T values_[kSize];
   Touches touches_[kSize];
+  uint64_t counted_in_ = 0;  // the launch that has counted its bytes
 };
 
 // An index that records its place in the source.
@@ -174,6 +186,10 @@ struct SharedIndex {
 template <class T, unsigned kSize>
 typename Shared<T, kSize>::Reference Shared<T, kSize>::operator[](SharedIndex i) {
   if (i.value >= kSize) Fail("an access of shared memory out of bounds", i.location);
+  if (counted_in_ != NumLaunches()) {
+    counted_in_ = NumLaunches();
+    CountShared(sizeof(values_), i.location);
+  }
   return Reference(*this, static_cast<unsigned>(i.value), i.location);
 }
 
@@ -219,15 +235,18 @@ inline void __syncwarp(const emulate::Location& location = emulate::Location::Cu
   emulate::WarpBarrier(location);
 }
 template <class T>
-T __shfl_xor_sync(unsigned, T value, unsigned mask, const emulate::Location& location = emulate::Location::Current()) {
-  return emulate::FromBits<T>(emulate::Exchange(emulate::ToBits(value), (threadIdx.x % 32) ^ mask, location));
+T __shfl_xor_sync(unsigned lanes, T value, unsigned mask,
+                  const emulate::Location& location = emulate::Location::Current()) {
+  return emulate::FromBits<T>(emulate::Exchange(lanes, emulate::ToBits(value), (threadIdx.x % 32) ^ mask, location));
 }
 template <class T>
-T __shfl_sync(unsigned, T value, unsigned lane, const emulate::Location& location = emulate::Location::Current()) {
-  return emulate::FromBits<T>(emulate::Exchange(emulate::ToBits(value), lane % 32, location));
+T __shfl_sync(unsigned lanes, T value, unsigned lane,
+              const emulate::Location& location = emulate::Location::Current()) {
+  return emulate::FromBits<T>(emulate::Exchange(lanes, emulate::ToBits(value), lane % 32, location));
 }
-inline unsigned __ballot_sync(unsigned, bool vote, const emulate::Location& location = emulate::Location::Current()) {
-  return emulate::Ballot(vote, location);
+inline unsigned __ballot_sync(unsigned lanes, bool vote,
+                              const emulate::Location& location = emulate::Location::Current()) {
+  return emulate::Ballot(lanes, vote, location);
 }
 // Rounds once, as the host does. Without these functions nvcc may fuse a product and a sum into one operation.
 inline float __fmul_rn(float a, float b) { return a * b; }

@@ -39,8 +39,9 @@ struct Pages {
   int open = 0;  // nesting depth
   bool integrated = false;
   MemoryKind kind = MemoryKind::kDevice;
-  Range results, arena;       // host memory that is shared
-  std::vector<Range> shared;  // shared by MemoryTable::share
+  Range results, arena;           // host memory that is shared
+  std::vector<std::byte> hidden;  // the results while they are hidden
+  std::vector<Range> shared;      // shared by MemoryTable::share
 
   bool IsShared(uintptr_t address) const {
     const auto holds = [address](const Range& range) { return range.Holds(address); };
@@ -169,7 +170,25 @@ void* AllocateShared(size_t bytes) {
   return memory;
 }
 
-void ShareWithKernels(const void* memory, size_t bytes) { ThePages().results = {memory, bytes}; }
+void ShareWithKernels(void* memory, size_t bytes) {
+  ThePages().hidden.clear();
+  ThePages().results = {memory, bytes};
+}
+
+void HideResults() {
+  const Range& results = ThePages().results;
+  if (results.bytes == 0) return;
+  auto* const begin = static_cast<std::byte*>(const_cast<void*>(results.begin));
+  ThePages().hidden.assign(begin, begin + results.bytes);
+  std::memset(begin, 0xff, results.bytes);
+}
+
+void ShowResults() {
+  std::vector<std::byte>& hidden = ThePages().hidden;
+  if (hidden.empty()) return;
+  std::memcpy(const_cast<void*>(ThePages().results.begin), hidden.data(), hidden.size());
+  hidden.clear();
+}
 
 namespace {
 

@@ -35,7 +35,10 @@ void* AllocateShared(size_t bytes);
 void LimitMemory(uint64_t bytes);
 
 // Names the memory for results, in place of the one named before.
-void ShareWithKernels(const void* memory, size_t bytes);
+void ShareWithKernels(void* memory, size_t bytes);
+// Fills the memory for results with NaN until ShowResults, so that a host which does not wait reads nothing else.
+void HideResults();
+void ShowResults();
 
 // True if any bytes of a kernel's argument are the address of host memory that is not shared. While nothing is
 // allocated on the device or shared, all memory counts as the device's, so that the op suite can run.

@@ -16,6 +16,7 @@ double* Results(size_t count) {
 
 bool Wait() {
   emulate::OpenToHost();
+  emulate::ShowResults();
   return true;
 }
 

@@ -2,10 +2,12 @@
 // none.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <vector>
 
 #include "kernels/cuda/device_code.h"
+#include "kernels/cuda/results.h"
 
 namespace wisp::kernels::cuda::emulate_test {
 namespace {
@@ -45,6 +47,63 @@ TEST(EmulateDeathTest, FaultsOfSharedMemoryEndTheProcess) {
   EXPECT_DEATH(Reversed<Fault::kTwoWriters>(), "emulate_test.cc:[0-9]+: two threads write the same place");
   EXPECT_DEATH(Reversed<Fault::kWriteUnderRead>(),
                "emulate_test.cc:[0-9]+: shared memory is (read|written) while another");
+}
+
+template <unsigned kSize>
+__global__ void Fill(int* y) {
+  __shared__ Shared<int, kSize> row;
+  __shared__ Shared<int, 1024> more;
+  row[threadIdx.x] = 1;
+  more[threadIdx.x] = 2;
+  y[threadIdx.x] = row[threadIdx.x] + more[threadIdx.x];
+}
+
+template <size_t kBytes>
+struct Parameter {
+  char bytes[kBytes];
+};
+template <size_t kBytes>
+__global__ void Take(Parameter<kBytes>) {}
+
+TEST(EmulateDeathTest, LaunchesThatAGpuRefusesEndTheProcess) {
+  std::vector<int> y(kThreads);
+  const auto fill = [&](const Grid& grid) { Launch(Fill<1024>, grid, y.data()); };
+  fill({.threads = kThreads});
+  EXPECT_DEATH(fill({.blocks = 0, .threads = kThreads}), "a launch has no blocks");
+  EXPECT_DEATH(fill({.blocks_y = 0, .threads = kThreads}), "a launch has no blocks");
+  EXPECT_DEATH(fill({.blocks_y = 65536, .threads = kThreads}), "more than 65,535 rows of blocks");
+  EXPECT_DEATH(fill({.threads = 48}), "whole warps");
+  Launch(Fill<11 * 1024>, {.threads = kThreads}, y.data());  // 48 KB in all
+  EXPECT_DEATH(Launch(Fill<11 * 1024 + 1>, {.threads = kThreads}, y.data()),
+               "emulate_test.cc:[0-9]+: a kernel has more than 48 KB of shared memory");
+  Launch(Take<32764>, {.threads = kThreads}, Parameter<32764>());
+  EXPECT_DEATH(Launch(Take<32768>, {.threads = kThreads}, Parameter<32768>()), "more bytes of parameters");
+}
+
+template <unsigned kMask>
+__global__ void Shuffle(int* y) {
+  y[threadIdx.x] = __shfl_sync(kMask, static_cast<int>(Lane()), 3);
+}
+
+TEST(EmulateDeathTest, AMaskNamesTheWholeWarp) {
+  std::vector<int> y(kWarp);
+  Launch(Shuffle<kWholeWarp>, {.threads = kWarp}, y.data());
+  EXPECT_EQ(y, std::vector<int>(kWarp, 3));
+  EXPECT_DEATH(Launch(Shuffle<0x7fffffffu>, {.threads = kWarp}, y.data()), "emulate_test.cc:[0-9]+: a shuffle or vote");
+}
+
+__global__ void Return(double* result) {
+  if (threadIdx.x == 0) *result = 5;
+}
+
+TEST(Emulate, ResultsAreNoNumbersUntilTheHostWaits) {
+  double* const result = Results(1);
+  Launch(Return, {.threads = kWarp}, result);
+  EXPECT_TRUE(std::isnan(*result));
+  Launch(Return, {.threads = kWarp}, result);
+  EXPECT_TRUE(std::isnan(*result));
+  EXPECT_TRUE(Wait());
+  EXPECT_EQ(*result, 5.0);
 }
 
 // Every thread of a warp reads a value. Only lane 1 may write it without a barrier of the warp.
