@@ -44,6 +44,16 @@ FAULTS = [
     ]),
     *table("kernels/cuda/device_code.h", [
         ("block-sum-before-all-wrote", "BlockSum", "__syncthreads();", "", "cuda_ops_test:*"),
+        ("sum-over-a-mask-of-half-a-warp", "WarpSum", "kWholeWarp", "(kWholeWarp >> 16)", "cuda_ops_test:*"),
+    ]),
+    *table("kernels/cuda/reduce.cc", [
+        ("sum-read-before-the-wait", "Sum", "if (!Wait()) return std::numeric_limits<double>::quiet_NaN();", "",
+         "cuda_ops_test:*"),
+        ("launch-without-blocks", "Sum", "if (n == 0) return 0;", "", "cuda_rows_test:*"),
+    ]),
+    *table("kernels/cuda/softmax.cc", [
+        ("losses-read-before-the-wait", "CrossEntropyLoss", "const bool arrived = Wait();",
+         "const bool arrived = loss != nullptr;", "cuda_heads_test:*"),
     ]),
     *table("kernels/cuda/stages/tensor_products.h", [
         ("tensor-slice-overwritten-in-use", "MultiplyTensorTile",

@@ -22,7 +22,11 @@ namespace {
 constexpr unsigned kLanes = 32, kMostThreads = 1024;
 constexpr uint32_t kMostBlocks = (1 << 24) - 1, kMostBarriers = (1 << 14) - 1,
                    kMostWarpBarriers = (1 << 15) - 1;  // limits of a Stamp
+#ifdef WISP_FINDS_RACES
+constexpr size_t kStackBytes = 256 * 1024;  // frames are larger
+#else
 constexpr size_t kStackBytes = 64 * 1024;
+#endif
 // Limits of every GPU that kernels are compiled for: rows of blocks, bytes of shared memory that a kernel declares, and
 // bytes of a kernel's parameters.
 constexpr unsigned kMostRowsOfBlocks = 65535;
@@ -92,7 +96,6 @@ struct Emulator {
   Block* block = nullptr;                       // the block that runs
   Place place;
   uint32_t last_serial = 0;
-  uint64_t launches = 0;
   bool running = false;
   size_t parameter_bytes = 0;  // of the next launch
 
@@ -241,7 +244,7 @@ void Fail(const char* what, const Location& location) {
 
 const Place& Here() { return The().place; }
 
-uint64_t NumLaunches() { return The().launches; }
+uint64_t NumLaunches() { return g_launch; }
 
 void CountParameters(size_t bytes) { The().parameter_bytes += bytes; }
 
@@ -274,7 +277,7 @@ class Running {
     e.running = true;
     g_shared_bytes = 0;
     ShowResults();
-    ++e.launches;
+    ++g_launch;
     e.place = {.thread = {0, 0}, .block = {0, 0}, .block_size = {threads, 1}, .grid_size = grid};
   }
   ~Running() {

@@ -101,7 +101,8 @@ struct Touches {
   Stamp write = 0, reads[2] = {0, 0};
 };
 
-// Bytes of the arrays in shared memory that the running kernel has used. CountShared adds an array's.
+// The running launch, and the bytes of the arrays in shared memory that it has used. CountShared adds an array's.
+inline uint64_t g_launch = 0;
 inline size_t g_shared_bytes = 0;
 void CountShared(size_t bytes, const Location& location);
 
@@ -184,10 +185,10 @@ struct SharedIndex {
 };
 
 template <class T, unsigned kSize>
-typename Shared<T, kSize>::Reference Shared<T, kSize>::operator[](SharedIndex i) {
+WISP_NOT_WATCHED typename Shared<T, kSize>::Reference Shared<T, kSize>::operator[](SharedIndex i) {
   if (i.value >= kSize) Fail("an access of shared memory out of bounds", i.location);
-  if (counted_in_ != NumLaunches()) {
-    counted_in_ = NumLaunches();
+  if (counted_in_ != g_launch) {
+    counted_in_ = g_launch;
     CountShared(sizeof(values_), i.location);
   }
   return Reference(*this, static_cast<unsigned>(i.value), i.location);

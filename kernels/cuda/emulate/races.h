@@ -1,4 +1,4 @@
-// What ThreadSanitizer has to know of the emulator: which fiber runs, and what a barrier orders. So it finds races in
+// Tells ThreadSanitizer about the emulator: which fiber runs, and what a barrier orders. So it finds races in
 // global memory: missing atomics, barriers and hand-overs, between threads and between blocks. Empty without it.
 //
 // Switching fibers orders nothing, so a race is found although only one thread runs at a time. The emulator itself is
@@ -36,7 +36,7 @@ inline WatchedFiber FiberOf(void* stack) {
 }
 inline WatchedFiber RunningFiber() { return __tsan_get_current_fiber(); }
 inline void SwitchTo(WatchedFiber fiber) { __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync); }
-// What came before Publish(place) is ordered before what comes after a later Receive(place).
+// Orders everything before Publish(place) before everything after a later Receive(place).
 inline void Publish(void* place) { __tsan_release(place); }
 inline void Receive(void* place) { __tsan_acquire(place); }
 
