@@ -56,7 +56,7 @@ measured record step.no-such -- true && fail "a figure that the page lacks is re
 cmp -s before tree/docs/results/measured.jsonl || fail "a refused figure is written down"
 
 # Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
-git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/lab/reproduce | tar -C "$root" --null -T - -cf papers.tar
+git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/lab/reproduce ports/python/bench | tar -C "$root" --null -T - -cf papers.tar
 mkdir papers && tar -C papers -xf papers.tar
 drawn() {  # TABLE PAGE PLOT: where they differ from the tree's
   (cd papers && PYTHONDONTWRITEBYTECODE=1 tools/lab/reproduce/draw.py --table "$1" --results "docs/results/$(basename "$1" .json).jsonl" \
@@ -64,11 +64,13 @@ drawn() {  # TABLE PAGE PLOT: where they differ from the tree's
   cmp -s "papers/$3" "$root/$3" && { [ "${2%/*}" != docs/papers ] || cmp -s "papers/$2" "$root/$2"; }
 }
 for results in "$root"/docs/results/*.jsonl; do
-  case $(basename "$results") in measured.jsonl | gains.jsonl) continue ;; esac
+  case $(basename "$results") in measured.jsonl | gains.jsonl | fleet.jsonl) continue ;; esac
   name=$(basename "$results" .jsonl) page=docs/papers/$(basename "$results" .jsonl).md table=$(basename "$results" .jsonl)
   [ "$name" != sst2 ] || page=sst2.md table=docs/results/sst2.json
   drawn "$table" "$page" "docs/papers/$name.svg" || fail "docs/papers/$name is not what tools/lab/reproduce/draw.py draws"
 done
+(cd papers && PYTHONDONTWRITEBYTECODE=1 ports/python/bench/fleet.py --draw) >said 2>&1 && cmp -s papers/docs/fleet.svg "$root/docs/fleet.svg" ||
+  fail "docs/fleet.svg is not what ports/python/bench/fleet.py draws: $(head -c 300 said)"
 sed -i '1s/"records_per_second":5/"records_per_second":6/' papers/docs/results/phantom-figure-8.jsonl
 drawn phantom-figure-8 docs/papers/phantom-figure-8.md docs/papers/phantom-figure-8.svg && fail "another result than that of the page is not seen"
 finish
