@@ -51,7 +51,8 @@ typedef struct wisp_fleet_options {
   size_t size;
   const char* policy_path; /* policy.json, which comes with the app */
   const char* model_path;  /* the base, as shipped */
-  const char* log_path;    /* of wisp_log_open; if it is missing or damaged, zeros are sent */
+  const char* log_path;    /* of wisp_log_open; if it is missing or damaged, zeros are sent. If the policy protects
+                            * records, a damaged one is an error of wisp_fleet_work, and nothing is charged */
   const char* ledger_path; /* of fleets alone; created if absent, with the policy's plan, before anything is read */
   const char* output_path; /* where a model of the fleet is kept, if it is not worse here; NULL: nowhere */
   /* an answer that the server has not got yet; NULL: ledger_path + ".reply". Beside it lie the request that is being

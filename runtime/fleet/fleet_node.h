@@ -8,7 +8,7 @@
 //   1. the server delivers a request, which it does once; PATH.request has it
 //   2. its objects are fetched, and the whole reply is made and stored in PATH
 //   3. the server hears that the request arrived; PATH.request is removed
-//   4. the participation is charged
+//   4. the participation is charged; where records are protected, before step 2 computes (fleet_device.h)
 //   5. the first byte of the reply leaves, and at last the server has all of it; PATH is removed
 //
 // A process that is killed in between goes on with the files: a stored request is fetched again, a stored reply is sent

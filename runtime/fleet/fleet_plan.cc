@@ -4,7 +4,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <iterator>
 
 #include "runtime/core/first_characters.h"
 #include "runtime/fleet/flat_json.h"

@@ -27,8 +27,9 @@ std::string Participation(const PrivacyStatement& s, const char* MechanismKind::
 // True for the ledger of a device in a fleet: plain sums in which it took part, noised by the fleet's server. The
 // server's own ledger has another mechanism.
 bool IsOfOneDevice(const PrivacyStatement& s) {
-  return s.unit == PrivacyUnit::kDevice && std::all_of(s.mechanisms.begin(), s.mechanisms.end(),
-                                                       [](const Mechanism& m) { return &m.kind() == &kGaussianKind; });
+  return s.unit == PrivacyUnit::kDevice && !s.mechanisms.empty() &&
+         std::all_of(s.mechanisms.begin(), s.mechanisms.end(),
+                     [](const Mechanism& m) { return &m.kind() == &kGaussianKind; });
 }
 
 std::string SamplingText(const PrivacyStatement& s) {

@@ -80,7 +80,9 @@ void AddNode(CLI::App& app, Chosen& chosen, NodeArguments& a) {
       "each participation to the ledger first. It goes on after errors of the network and after a crash.\n"
       "  wisp node --policy policy.json --data log.db --model models/cafe.wisp --ledger fleet.ledger");
   c->add_option("--policy", a.policy, "The limits of this device, a file that comes with the app")->required();
-  c->add_option("--data", a.data, "The log of events, SQLite. If it is missing or damaged, zeros are sent")->required();
+  c->add_option("--data", a.data,
+                "The log of events, SQLite. If it is damaged, zeros are sent; not where records are protected")
+      ->required();
   c->add_option("--model", a.model, "The base: the unchanged shipped model")->required();
   c->add_option("--ledger", a.ledger, "A ledger for fleets alone; made if absent. An unfinished answer lies beside it")
       ->required();
