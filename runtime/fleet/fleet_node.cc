@@ -222,7 +222,7 @@ Result<std::optional<Incoming>> FleetNode::PullRequest(const Say& say) {
 
 Status FleetNode::Confirm(const Incoming& request) {
   // It only lets the server free the request, so a refusal does not matter.
-  if (const Status confirmed = connection_.Confirm(request); confirmed.code() == StatusCode::kIo) return confirmed;
+  if (Status confirmed = connection_.Confirm(request); confirmed.code() == StatusCode::kIo) return confirmed;
   return RemoveFile(request_path_);
 }
 
