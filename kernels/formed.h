@@ -63,8 +63,8 @@ struct SquaresOfRowsArgs {
 };
 
 // For each row b: r_i = nearest integer to x_bi * scale_b (ties to even; the product is formed in float and must lie
-// within +-2^30); sum_i += sign * r_i; squares_B[b] = sum of r_i^2. A row with scale 0 is skipped, whatever it holds.
-// Scales and squares are in host memory; squares are as in SquaresOfRowsArgs.
+// within +-2^30); sum_i += sign * r_i; squares_B[b] = sum of r_i^2, or at least 2^62 if it is at least that. A row with
+// scale 0 is skipped, whatever it holds. Scales and squares are in host memory; squares are as in SquaresOfRowsArgs.
 template <class T = float>
 struct AccumulateRowsOnGridArgs {
   const T* x_BN;

@@ -51,6 +51,21 @@ struct CrossEntropyGradientArgs {
   const T* max_R = nullptr;
 };
 
+// All of it for rows whose classes are one tile, after softmax_start: max, sum and target_logit are assigned as by
+// softmax_stats, and z as by cross_entropy_gradient. Rows with weight 0 become zero, and their three numbers stay.
+// Errors are those of the two ops. Null in tables of the host, except for the reference.
+template <class T = float>
+struct SoftmaxGradientArgs {
+  T* z_RN;
+  size_t ldz;
+  const int32_t* target_R;
+  const T* weight_R;
+  T* max_R;
+  T* sum_R;
+  T* target_logit_R;
+  size_t rows, n;
+};
+
 // Before the first tile: max = -inf, sum = 0, target_logit = 0, and weight = the target_weight of the row's record, or
 // 0 if the row has no target (target < 0). If none_R is given it becomes -1: these are targets for softmax_stats when
 // no target is one of the classes.

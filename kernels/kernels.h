@@ -357,6 +357,8 @@ struct OpTable {
   // Attention and rotary take several records in one call. False on the host, where one record at a time stays in
   // cache.
   bool takes_records;
+  // A device's processors: so much work fills it. 0 on the host.
+  uint32_t processors;
   // The largest factor that products can represent; beyond it a factor becomes infinite. 0: that of float32.
   float largest_factor;
 
@@ -414,6 +416,7 @@ struct OpTable {
   void (*softmax_stats)(const SoftmaxStatsArgs<>&);
   void (*cross_entropy_loss)(const CrossEntropyLossArgs<>&);
   void (*cross_entropy_gradient)(const CrossEntropyGradientArgs<>&);
+  void (*softmax_gradient)(const SoftmaxGradientArgs<>&);
   void (*target_logits)(const TargetLogitsArgs<>&);
   void (*target_gradient)(const TargetGradientArgs<>&);
   void (*class_cross_entropy)(const ClassCrossEntropyArgs<>&);

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda.h"
 
+#include "kernels/cuda/device_code.h"
 #include "kernels/cuda/fill.h"
 
 namespace wisp::kernels::cuda {
@@ -7,7 +8,7 @@ namespace wisp::kernels::cuda {
 namespace {
 
 OpTable FloatTable() {
-  OpTable table = {.name = "cuda", .takes_records = true};
+  OpTable table = {.name = "cuda", .takes_records = true, .processors = CountProcessors()};
   FillActivation(table);
   FillAttention(table);
   FillElementwise(table);

@@ -41,7 +41,7 @@ struct Grid {
 
 // An array that the threads of a block share. Its contents are undefined when a block begins.
 template <class T, unsigned kSize>
-struct Shared {
+struct alignas(16) Shared {
   T values[kSize];
   __device__ T& operator[](unsigned i) { return values[i]; }
 };
@@ -82,6 +82,8 @@ unsigned BlocksTogether(void (*)(Argument), unsigned) {
   return emulate::kBlocksTogether;
 }
 
+inline unsigned CountProcessors() { return emulate::kBlocksTogether; }
+
 template <class Parameter, class Argument>
 void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
   emulate::CountParameters(sizeof(Parameter));
@@ -104,8 +106,72 @@ void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&...
 // ---- Indices. -------------------------------------------------------------------------------------------------------
 __device__ inline size_t GlobalThread() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline size_t AllThreads() { return size_t{gridDim.x} * blockDim.x; }
+
+// i / n and i % n, as of a row and a column. A GPU takes some twenty instructions for a division of 32 bits and a hundred
+// for one of 64, so only numbers that need 64 bits pay for them.
+struct Split {
+  size_t quotient, rest;
+};
+__device__ inline Split SplitBy(size_t i, size_t n) {
+  if ((i | n) >> 32 != 0) return {i / n, i % n};
+  const auto quotient = static_cast<uint32_t>(i) / static_cast<uint32_t>(n);
+  return {quotient, static_cast<uint32_t>(i) - quotient * static_cast<uint32_t>(n)};
+}
+
 __device__ inline unsigned Lane() { return threadIdx.x % kWarp; }
 __device__ inline unsigned WarpInBlock() { return threadIdx.x / kWarp; }
+
+// ---- Vectors: kCount neighbours in one access, 1, 2 or 4. The first one's address must be a multiple of their bytes,
+// in shared memory its index of kCount. ------------------------------------------------------------------------------
+template <unsigned kCount>
+__device__ inline bool IsAligned(const float* at, size_t ld) {
+  return reinterpret_cast<uintptr_t>(at) % (kCount * sizeof(float)) == 0 && ld % kCount == 0;
+}
+
+#ifdef __CUDACC__
+template <unsigned kCount>
+__device__ inline void LoadVector(float* to, const float* from) {
+  if constexpr (kCount == 4) {
+    const float4 v = *reinterpret_cast<const float4*>(from);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+  } else if constexpr (kCount == 2) {
+    const float2 v = *reinterpret_cast<const float2*>(from);
+    to[0] = v.x, to[1] = v.y;
+  } else {
+    to[0] = from[0];
+  }
+}
+template <unsigned kCount>
+__device__ inline void StoreVector(float* to, const float* from) {
+  if constexpr (kCount == 4) {
+    *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+  } else if constexpr (kCount == 2) {
+    *reinterpret_cast<float2*>(to) = make_float2(from[0], from[1]);
+  } else {
+    to[0] = from[0];
+  }
+}
+template <unsigned kCount, unsigned kSize>
+__device__ inline void LoadVector(float* to, Shared<float, kSize>& from, unsigned first) {
+  LoadVector<kCount>(to, from.values + first);
+}
+template <unsigned kCount, unsigned kSize>
+__device__ inline void StoreVector(Shared<float, kSize>& to, unsigned first, const float* from) {
+  StoreVector<kCount>(to.values + first, from);
+}
+#else
+using emulate::LoadVector;
+using emulate::StoreVector;
+#endif
+
+// The place of the lowest bit that is set; there must be one.
+__device__ inline unsigned LowestBit(unsigned bits) {
+#ifdef __CUDACC__
+  return static_cast<unsigned>(__ffs(static_cast<int>(bits))) - 1;
+#else
+  return static_cast<unsigned>(__builtin_ctz(bits));
+#endif
+}
 
 // Adding whole numbers gives the same result in any order.
 __device__ inline void AtomicAdd(int64_t* to, int64_t n) {

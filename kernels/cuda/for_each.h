@@ -22,7 +22,10 @@ void ForEach(size_t n, const F& f) {
 // Calls f(row, column) for a matrix.
 template <class F>
 void ForEachElement(size_t rows, size_t columns, const F& f) {
-  ForEach(rows * columns, [=] __device__(size_t i) { f(i / columns, i % columns); });
+  ForEach(rows * columns, [=] __device__(size_t i) {
+    const Split at = SplitBy(i, columns);
+    f(at.quotient, at.rest);
+  });
 }
 
 __device__ inline void Put(float& to, float value, Store store) { to = store == Store::kAdd ? to + value : value; }

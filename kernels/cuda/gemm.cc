@@ -4,6 +4,7 @@
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/shares.h"
 #include "kernels/cuda/stages/products.h"
 
 namespace wisp::kernels::cuda {
@@ -11,9 +12,14 @@ namespace {
 
 constexpr unsigned kThreads = kStageThreads;
 
-template <Along kA, Along kB, unsigned kSide>
+template <unsigned kSide>
 __global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
-  MultiplyTile<kA, kB, kSide>(p, blockIdx.x);
+  MultiplyTile<Along::kOuter, Along::kOuter, kSide>(p, blockIdx.x);
+}
+
+// Each row of blocks handles one share of the inner dimension.
+__global__ void __launch_bounds__(kThreads) MultiplyShares(Product p, unsigned rows_of_share) {
+  MultiplyTile<Along::kOuter, Along::kOuter, 4>(TakeShare(p, rows_of_share, blockIdx.y), blockIdx.x);
 }
 
 // Each row of blocks handles one record. Its rows are the inner dimension, and its product lies `stride` after the
@@ -32,45 +38,57 @@ __global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, LaunchedR
 template <unsigned kSide>
 __global__ void __launch_bounds__(kThreads) ScoreTile(ScoreTilesArgs<> a, unsigned blocks_of_tile) {
   constexpr unsigned kTile = kSideThreads * kSide;
-  Product p = MakeTileProduct(a, blockIdx.x / blocks_of_tile * a.tile);
+  Product p = MakeTileProduct(a, blockIdx.x / blocks_of_tile);
   p.tiles_n = (p.n + kTile - 1) / kTile;
   const unsigned block = blockIdx.x % blocks_of_tile, tiles_m = (p.m + kTile - 1) / kTile;
   if (block < tiles_m * p.tiles_n) MultiplyTile<Along::kInner, Along::kOuter, kSide>(p, block);
 }
 
-__global__ void MultiplyFewColumns(Product p) {
-  for (size_t i = GlobalThread(); i < size_t{p.m} * p.n; i += AllThreads()) {
-    MultiplyElement<Along::kOuter>(p, static_cast<unsigned>(i / p.n), static_cast<unsigned>(i % p.n));
-  }
+constexpr size_t kFewRows = 8;
+
+unsigned CountTiles(size_t m, size_t n, unsigned side) {
+  const size_t tile = size_t{kSideThreads} * side;
+  return static_cast<unsigned>((m + tile - 1) / tile * ((n + tile - 1) / tile));
 }
 
-// Large tiles read less memory; small tiles leave fewer processors idle. (These bounds are not measured on a device.)
-constexpr size_t kFewRows = 8, kLargeOutput = size_t{128} * 128 * 64;
-
-unsigned CountTiles(Product& p, unsigned side) {
-  const unsigned tile = kSideThreads * side;
-  p.tiles_n = (p.n + tile - 1) / tile;
-  return (p.m + tile - 1) / tile * p.tiles_n;
+// Calls f.operator()<side>(blocks) with the side of the tiles for `copies` products of this size: large tiles read less
+// memory, and small ones leave fewer processors idle.
+template <class F>
+void WithSide(Product p, size_t copies, const F& f) {
+  const auto fills = [&](unsigned side) { return CountTiles(p.m, p.n, side) * copies >= CountProcessors(); };
+  const auto call = [&]<unsigned kSide>() {
+    constexpr unsigned kTile = kSideThreads * kSide;
+    p.tiles_n = (p.n + kTile - 1) / kTile;
+    f.template operator()<kSide>(p, CountTiles(p.m, p.n, kSide));
+  };
+  if (fills(8)) return call.template operator()<8>();
+  if (fills(4)) return call.template operator()<4>();
+  call.template operator()<2>();
 }
 
 // Multiplies rows by a matrix in the layout of packed weights.
-void MultiplyRows(Product p) {
+void MultiplyRows(const Product& p) {
   if (p.m == 0 || p.n == 0) return;
-  if (p.m <= kFewRows) return RunStage<FewRowsStage>(BlocksFor(size_t{p.m} * p.n, kThreads), p);
-  if (size_t{p.m} * p.n >= kLargeOutput) return RunStage<TilesStage<8>>(CountTiles(p, 8), p);
-  RunStage<TilesStage<4>>(CountTiles(p, 4), p);
+  const size_t work = size_t{p.m} * p.n * p.k;
+  if (p.m <= kFewRows) return RunStage<FewRowsStage>(BlocksFor(size_t{p.m} * p.n, kThreads), p, work);
+  WithSide(p, 1, [&]<unsigned kSide>(const Product& tiled, unsigned blocks) {
+    RunStage<TilesStage<kSide>>(blocks, tiled, work);
+  });
 }
 
 // Multiplies columns by rows: the inner index is contiguous in neither operand.
 void MultiplyColumns(Product p) {
   if (p.m == 0 || p.n == 0) return;
-  if (p.m <= kFewRows) return Launch(MultiplyFewColumns, {.blocks = BlocksFor(size_t{p.m} * p.n, kThreads)}, p);
-  if (size_t{p.m} * p.n >= kLargeOutput) {
-    const Grid grid = {.blocks = CountTiles(p, 8), .threads = kThreads};
-    return Launch(MultiplyTiles<Along::kOuter, Along::kOuter, 8>, grid, p);
+  const unsigned tiles = CountTiles(p.m, p.n, 4);
+  if (const unsigned shares = CountShares(tiles, p.k); shares > 1) {
+    p.tiles_n = (p.n + 4 * kSideThreads - 1) / (4 * kSideThreads);
+    return MultiplyInShares(p, shares, [&](const Product& of_shares, unsigned rows_of_share) {
+      Launch(MultiplyShares, {.blocks = tiles, .blocks_y = shares, .threads = kThreads}, of_shares, rows_of_share);
+    });
   }
-  const Grid grid = {.blocks = CountTiles(p, 4), .threads = kThreads};
-  Launch(MultiplyTiles<Along::kOuter, Along::kOuter, 4>, grid, p);
+  WithSide(p, 1, [&]<unsigned kSide>(const Product& tiled, unsigned blocks) {
+    Launch(MultiplyTiles<kSide>, {.blocks = blocks, .threads = kThreads}, tiled);
+  });
 }
 
 size_t PackedSize(size_t n, size_t k) { return n * k; }
@@ -127,24 +145,12 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
 // A tile of the head is a multiple of every block's side.
 void ScoreTiles(const ScoreTilesArgs<>& a) {
   if (a.rows == 0 || a.n == 0) return;
-  if (a.rows <= kFewRows) return RunStage<ScoreFewRowsStage>(BlocksFor(a.rows * a.n, kThreads), a);
-  const auto launch = [&](auto kernel, size_t side) {
-    const size_t of_tile = (a.rows + side - 1) / side * ((a.tile + side - 1) / side);
-    const size_t tiles = (a.n + a.tile - 1) / a.tile;
-    const Grid grid = {.blocks = static_cast<unsigned>(tiles * of_tile), .threads = kThreads};
-    Launch(kernel, grid, a, static_cast<unsigned>(of_tile));
-  };
-  a.rows > 4 * kSideThreads ? launch(ScoreTile<8>, 8 * kSideThreads) : launch(ScoreTile<4>, 4 * kSideThreads);
-}
-
-template <unsigned kSide>
-void LaunchRecords(Product p, const RecordWeightGradientsArgs<>& a) {
-  constexpr unsigned kTile = kSideThreads * kSide;
-  p.tiles_n = (p.n + kTile - 1) / kTile;
-  const unsigned tiles = (p.m + kTile - 1) / kTile * p.tiles_n;
-  ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
-    const Grid grid = {.blocks = tiles, .blocks_y = records.count, .threads = kThreads};
-    Launch(MultiplyRecords<kSide>, grid, p, records, a.stride);
+  if (a.rows <= kFewRows) return RunStage<ScoreFewRowsStage>(BlocksFor(a.rows * a.n, kThreads), a, a.rows * a.n * a.k);
+  const size_t tiles = (a.n + a.tile - 1) / a.tile;
+  const Product of_tile = {.m = static_cast<unsigned>(a.rows), .n = static_cast<unsigned>(std::min(a.tile, a.n))};
+  WithSide(of_tile, tiles, [&]<unsigned kSide>(const Product&, unsigned blocks) {
+    const Grid grid = {.blocks = static_cast<unsigned>(tiles * blocks), .threads = kThreads};
+    Launch(ScoreTile<kSide>, grid, a, blocks);
   });
 }
 
@@ -162,7 +168,12 @@ void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
                      .k = 0,  // each record has its own
                      .scale = 1.0f,
                      .store = Store::kAdd};
-  a.n* a.k* a.records.num_records >= kLargeOutput ? LaunchRecords<8>(p, a) : LaunchRecords<4>(p, a);
+  WithSide(p, a.records.num_records, [&]<unsigned kSide>(const Product& tiled, unsigned blocks) {
+    ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
+      const Grid grid = {.blocks = blocks, .blocks_y = records.count, .threads = kThreads};
+      Launch(MultiplyRecords<kSide>, grid, tiled, records, a.stride);
+    });
+  });
 }
 
 }  // namespace

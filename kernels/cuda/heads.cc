@@ -128,7 +128,7 @@ __global__ void SpreadMeans(MeanRowsBackwardArgs<> a, LaunchedRecords records) {
   const float share = rows > 0 ? 1.0f / static_cast<float>(rows) : 0.0f;
   const float* dy = a.dy_BD + (records.first + blockIdx.y) * a.d;
   float* dx = a.dx_RD + begin * a.d;
-  for (size_t at = GlobalThread(); at < rows * a.d; at += AllThreads()) dx[at] = dy[at % a.d] * share;
+  for (size_t at = GlobalThread(); at < rows * a.d; at += AllThreads()) dx[at] = dy[SplitBy(at, a.d).rest] * share;
 }
 
 void MeanRowsBackward(const MeanRowsBackwardArgs<>& a) {

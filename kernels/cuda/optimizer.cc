@@ -8,7 +8,9 @@ namespace {
 // The index in w, m and v that element i of the gradient belongs to.
 template <class Args>
 __device__ inline size_t Of(const Args& a, size_t i) {
-  return a.row_J == nullptr ? i : size_t{a.row_J[i / a.d]} * a.d + i % a.d;
+  if (a.row_J == nullptr) return i;
+  const Split at = SplitBy(i, a.d);
+  return size_t{a.row_J[at.quotient]} * a.d + at.rest;
 }
 
 void Adam(const AdamArgs<>& a) {

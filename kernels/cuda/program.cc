@@ -32,10 +32,6 @@ constexpr size_t kSmallBytes = 6144, kLargeBytes = 32640;
 constexpr size_t kCopyInBytes = 8192, kCopyOutBytes = 16384;  // the most that travels with a program
 constexpr size_t kAlignment = 16;
 
-// A stage of at most this many blocks runs on the first block of the device. Two such stages in a row need no barrier
-// over the device, because the same threads run both.
-constexpr unsigned kNarrow = 4;
-
 template <size_t kBytes>
 struct alignas(kAlignment) Program {
   unsigned char stages[kBytes];  // heads, each followed by its arguments
@@ -83,6 +79,8 @@ __device__ inline void RunStageBlock(StageKind kind, const void* arguments, cons
       return RunAs<MultiplyHalfStage>(arguments, block);
     case StageKind::kProductFewRows:
       return RunAs<FewRowsStage>(arguments, block);
+    case StageKind::kProductTinyTiles:
+      return RunAs<TilesStage<2>>(arguments, block);
     case StageKind::kProductSmallTiles:
       return RunAs<TilesStage<4>>(arguments, block);
     case StageKind::kProductLargeTiles:
@@ -114,7 +112,7 @@ __global__ void __launch_bounds__(kStageThreads, 1) RunProgram(WISP_IN_PLACE(Pro
   for (uint32_t at = 0; at < program.used;) {
     const StageHead& head = *reinterpret_cast<const StageHead*>(program.stages + at);
     const void* arguments = program.stages + at + Aligned(sizeof(StageHead));
-    const bool narrow = head.blocks <= kNarrow;
+    const bool narrow = head.narrow != 0;
     if (at > 0 && narrow && narrow_before) {
       __syncthreads();
     } else if (at > 0) {
@@ -140,7 +138,7 @@ struct Recorder {
     unsigned char* place = program.stages + program.used;
     std::memcpy(place, &head, sizeof(head));
     program.used += static_cast<uint32_t>(Aligned(sizeof(StageHead)) + Aligned(size));
-    if (head.blocks > kNarrow) most_blocks = std::max(most_blocks, head.blocks);
+    if (head.narrow == 0) most_blocks = std::max(most_blocks, head.blocks);
     return place + Aligned(sizeof(StageHead));
   }
   bool HasRoom(size_t size) const { return program.used + Aligned(sizeof(StageHead)) + Aligned(size) <= kLargeBytes; }
@@ -205,7 +203,7 @@ void FlushProgram() {
 
 bool CopyInWithProgram(void* to, const void* from, size_t bytes) {
   const StageHead head = {
-      .kind = StageKind::kCopyIn, .blocks = 1, .size = static_cast<uint32_t>(sizeof(CopyInArgs) + bytes)};
+      .kind = StageKind::kCopyIn, .blocks = 1, .size = static_cast<uint32_t>(sizeof(CopyInArgs) + bytes), .narrow = 1};
   unsigned char* room = bytes <= kCopyInBytes && AreWords(to, bytes) ? RoomFor(head) : nullptr;
   if (room == nullptr) {
     FlushProgram();

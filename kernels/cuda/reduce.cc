@@ -45,7 +45,7 @@ double SumSquares(const float* x, size_t n) { return Dot(x, x, n); }
 
 double DotRows(const DotRowsArgs<>& a) {
   return Sum(a.rows * a.d, [a] __device__(size_t i) {
-    const size_t r = i / a.d, j = i % a.d;
+    const auto [r, j] = SplitBy(i, a.d);
     if (a.ids_R[r] < 0) return 0.0;
     return static_cast<double>(a.x_RD[r * a.ldx + j]) * static_cast<double>(a.y_RD[r * a.ldy + j]);
   });

@@ -12,8 +12,8 @@ __global__ void RotateRecords(RotaryArgs<> a, LaunchedRecords records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   const size_t of_row = a.heads * (a.rotated / 2);
   for (size_t i = GlobalThread(); i < rows * of_row; i += AllThreads()) {
-    const size_t r = i / of_row;
-    RotatePair(a, a.x_RD + (begin + r) * a.ldx, a.first_position + r, i % of_row);
+    const auto [r, pair] = SplitBy(i, of_row);
+    RotatePair(a, a.x_RD + (begin + r) * a.ldx, a.first_position + r, pair);
   }
 }
 

@@ -10,7 +10,7 @@ namespace wisp::kernels::cuda {
 inline constexpr unsigned kScatterThreads = 256;
 
 // scatter_add for one record, by all blocks along x. The first of the rows that share an id adds all of them in the
-// order of t. So the order does not depend on threads. One warp for each row.
+// order of t. So the order does not depend on threads. One warp for each row; its lanes compare 32 ids at once.
 __device__ inline void AddRowsById(const ScatterAddArgs<>& a) {
   const size_t warps = AllThreads() / kWarp;
   for (size_t t = GlobalThread() / kWarp; t < a.rows; t += warps) {
@@ -20,9 +20,12 @@ __device__ inline void AddRowsById(const ScatterAddArgs<>& a) {
     for (size_t before = Lane(); before < t && first; before += kWarp) first = a.ids_T[before] != id;
     if (__ballot_sync(kWholeWarp, first) != kWholeWarp) continue;
     float* row = a.table_MD + static_cast<size_t>(id) * a.ldtable;
-    for (size_t other = t; other < a.rows; ++other) {
-      if (a.ids_T[other] != id) continue;
-      for (size_t i = Lane(); i < a.d; i += kWarp) row[i] += a.scale * a.dx_TD[other * a.lddx + i];
+    for (size_t from = t; from < a.rows; from += kWarp) {
+      const bool shares = from + Lane() < a.rows && a.ids_T[from + Lane()] == id;
+      for (unsigned left = __ballot_sync(kWholeWarp, shares); left != 0; left &= left - 1) {
+        const float* dx = a.dx_TD + (from + LowestBit(left)) * a.lddx;
+        for (size_t i = Lane(); i < a.d; i += kWarp) row[i] += a.scale * dx[i];
+      }
     }
   }
 }

@@ -61,6 +61,57 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
   });
 }
 
+// The largest value of a block, for all its threads. `scratch` may be used again after the next barrier.
+__device__ inline float BlockMax(float value, Shared<float, kWarps>& scratch) {
+  value = WarpMax(value);
+  if (Lane() == 0) scratch[WarpInBlock()] = value;
+  __syncthreads();
+  float largest = scratch[0];
+  for (unsigned w = 1; w < kWarps; ++w) largest = fmaxf(largest, scratch[w]);
+  return largest;
+}
+
+// A block for each row: its logits come from memory once, and then from the cache.
+__global__ void __launch_bounds__(kThreads) FormGradients(SoftmaxGradientArgs<> a) {
+  __shared__ Shared<float, kWarps> of_warps;
+  __shared__ Shared<float, kWarps> sums;
+  for (size_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
+    float* z = a.z_RN + r * a.ldz;
+    const float weight = a.weight_R[r];
+    if (weight == 0) {
+      for (size_t j = threadIdx.x; j < a.n; j += kThreads) z[j] = 0;
+      continue;
+    }
+    const auto target = static_cast<size_t>(int64_t{a.target_R[r]});  // no column if there is no target
+    float largest = -INFINITY;
+    for (size_t j = threadIdx.x; j < a.n; j += kThreads) {
+      if (largest < z[j]) largest = z[j];
+      if (j == target) a.target_logit_R[r] = z[j];
+    }
+    largest = BlockMax(largest, of_warps);
+    float sum = 0;
+    for (size_t j = threadIdx.x; j < a.n; j += kThreads) {
+      const float below = z[j] - largest;
+      sum += below < kLowestExponent ? 0.0f : expf(below);
+    }
+    sum = BlockSum<kThreads>(sum, sums);
+    const float lse = largest + logf(sum);
+    for (size_t j = threadIdx.x; j < a.n; j += kThreads) {
+      float p = expf(z[j] - lse);
+      if (p < kLeastNormal) p = 0;
+      z[j] = (j == target ? p - 1.0f : p) * weight;
+    }
+    if (threadIdx.x == 0) {
+      a.max_R[r] = largest;
+      a.sum_R[r] = sum;
+    }
+  }
+}
+
+void SoftmaxGradient(const SoftmaxGradientArgs<>& a) {
+  if (a.rows > 0 && a.n > 0) Launch(FormGradients, {.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
+}
+
 struct TargetWeights {
   float of[kMaxLaunchRecords];
 };
@@ -134,6 +185,7 @@ void FillSoftmax(OpTable& table) {
   table.softmax_stats = ForTraining(SoftmaxStats);
   table.cross_entropy_loss = ForTraining(CrossEntropyLoss);
   table.cross_entropy_gradient = ForTraining(CrossEntropyGradient);
+  table.softmax_gradient = ForTraining(SoftmaxGradient);
 }
 
 }  // namespace wisp::kernels::cuda

@@ -35,16 +35,17 @@ __global__ void __launch_bounds__(kStageThreads) CallStage(typename Stage::Args 
 }
 
 // Runs a stage with `blocks` blocks of kStageThreads; nothing if `blocks` is 0. Launches it now, or records it while
-// the thread gathers.
+// the thread gathers. `work`: multiply-adds of a product (kNarrowWork).
 template <class Stage>
-void RunStage(unsigned blocks, const typename Stage::Args& args) {
+void RunStage(unsigned blocks, const typename Stage::Args& args, size_t work = 0) {
   static_assert(std::is_trivially_copyable_v<typename Stage::Args>);
   if (blocks == 0) return;
   if (IsGathering()) {
 #ifndef __CUDACC__
     emulate::CheckArgument(args);
 #endif
-    if (Record({.kind = Stage::kKind, .blocks = blocks, .size = sizeof(args)}, &args)) return;
+    if (Record({.kind = Stage::kKind, .blocks = blocks, .size = sizeof(args), .narrow = IsNarrow(blocks, work)}, &args))
+      return;
   }
   Launch(CallStage<Stage>, {.blocks = blocks, .threads = kStageThreads}, args);
 }

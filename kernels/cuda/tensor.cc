@@ -2,6 +2,7 @@
 // computed). Tf32 serves training too; the others only multiply rows by packed weights.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/shares.h"
 #include "kernels/cuda/stages/tensor_products.h"
 
 namespace wisp::kernels::cuda {
@@ -47,7 +48,7 @@ template <class Number>
 void RunTensorStage(TensorProduct t, unsigned pieces) {
   if (t.p.m == 0 || t.p.n == 0) return;
   t.blocks_of_piece = CountTiles(t.p.m) * CountTiles(t.piece_columns);
-  RunStage<TensorStage<Number>>(pieces * t.blocks_of_piece, t);
+  RunStage<TensorStage<Number>>(pieces * t.blocks_of_piece, t, size_t{t.p.m} * t.p.n * t.p.k);
 }
 
 template <class Number>
@@ -96,6 +97,11 @@ __global__ void __launch_bounds__(kThreads) MultiplyTf32(Product p) {
   MultiplyTensorTile<Tf32, kA, WordSourceB::kOuter>(p, blockIdx.x);
 }
 
+// Each row of blocks handles one share of the inner dimension.
+__global__ void __launch_bounds__(kThreads) MultiplySharesTf32(Product p, unsigned rows_of_share) {
+  MultiplyTensorTile<Tf32, Along::kOuter, WordSourceB::kOuter>(TakeShare(p, rows_of_share, blockIdx.y), blockIdx.x);
+}
+
 // Each row of blocks handles one record (gemm.cc).
 __global__ void __launch_bounds__(kThreads) MultiplyRecordsTf32(Product p, LaunchedRecords records, size_t stride) {
   const uint32_t begin = records.begin[blockIdx.y];
@@ -110,7 +116,16 @@ template <Along kA>
 void LaunchTf32(Product p) {
   if (p.m == 0 || p.n == 0) return;
   p.tiles_n = CountTiles(p.n);
-  Launch(MultiplyTf32<kA>, {.blocks = CountTiles(p.m) * p.tiles_n, .threads = kThreads}, p);
+  const unsigned tiles = CountTiles(p.m) * p.tiles_n;
+  if constexpr (kA == Along::kOuter) {
+    if (const unsigned shares = CountShares(tiles, p.k); shares > 1) {
+      return MultiplyInShares(p, shares, [&](const Product& of_shares, unsigned rows_of_share) {
+        Launch(MultiplySharesTf32, {.blocks = tiles, .blocks_y = shares, .threads = kThreads}, of_shares,
+               rows_of_share);
+      });
+    }
+  }
+  Launch(MultiplyTf32<kA>, {.blocks = tiles, .threads = kThreads}, p);
 }
 
 void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {

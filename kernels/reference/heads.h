@@ -57,6 +57,37 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<T>& a) {
 }
 
 template <class T>
+void SoftmaxGradient(const SoftmaxGradientArgs<T>& a) {
+  using std::log;
+  for (size_t r = 0; r < a.rows; ++r) {
+    T* z = a.z_RN + r * a.ldz;
+    T lse = T(0);
+    if (a.weight_R[r] != T(0)) {
+      a.max_R[r] = -std::numeric_limits<T>::infinity();
+      a.sum_R[r] = T(0);
+      SoftmaxStats<T>({.z_RN = z,
+                       .ldz = a.n,
+                       .target_R = a.target_R + r,
+                       .max_R = a.max_R + r,
+                       .sum_R = a.sum_R + r,
+                       .target_logit_R = a.target_logit_R + r,
+                       .rows = 1,
+                       .n = a.n,
+                       .first = 0});
+      lse = a.max_R[r] + log(a.sum_R[r]);
+    }
+    CrossEntropyGradient<T>({.z_RN = z,
+                             .ldz = a.n,
+                             .target_R = a.target_R + r,
+                             .lse_R = &lse,
+                             .weight_R = a.weight_R + r,
+                             .rows = 1,
+                             .n = a.n,
+                             .first = 0});
+  }
+}
+
+template <class T>
 void SoftmaxStart(const SoftmaxStartArgs<T>& a) {
   for (size_t b = 0; b < a.records.num_records; ++b) {
     const size_t begin = a.records.begin(b), end = begin + a.records.size(b);

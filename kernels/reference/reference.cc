@@ -68,6 +68,7 @@ constexpr OpTable ReferenceTable() {
       .softmax_stats = ReplacedForTraining<kBesideVectors>(reference::SoftmaxStats<float>),
       .cross_entropy_loss = ForTraining(reference::CrossEntropyLoss<float>),
       .cross_entropy_gradient = ReplacedForTraining<kBesideVectors>(reference::CrossEntropyGradient<float>),
+      .softmax_gradient = ForTraining(reference::SoftmaxGradient<float>),
       .target_logits = ReplacedForTraining<kBesideVectors>(reference::TargetLogits<float>),
       .target_gradient = ReplacedForTraining<kBesideVectors>(reference::TargetGradient<float>),
       .class_cross_entropy = ForTraining(reference::ClassCrossEntropy<float>),

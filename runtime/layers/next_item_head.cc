@@ -16,27 +16,29 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
       max_records_(plan.max_records),
       bias_(FindParameter(parameters, ParameterRole::kOutputBias)),
       is_host_(plan.is_host) {
-  const size_t tiles = CountRowLogits(num_items_) / kHeadTile;
-  stored_ = is_host_ && CountRowLogits(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
-  logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
-  tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
+  // The gradient of a cosine head's table passes its norm in blocks of kMostBlockRows.
+  tile_ = is_host_ || a.head.temperature > 0 ? kHeadTile : std::min(CountRowLogits(num_items_), kDeviceHeadTile);
+  const size_t tiles = (num_items_ + tile_ - 1) / tile_;
+  stored_ = is_host_ ? CountRowLogits(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes : tiles == 1;
+  logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * tile_ * max_rows_);
+  tile_max_ = plan.backward.Reserve<float>(stored_ && is_host_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
     *slot = plan.backward.Reserve<float>(max_rows_);
   // With several records, emitted data must stay valid and the logits are kept (CountRecords).
   keeps_dbias_ = max_records_ > 1 && stored_ && bias_ && parameters[*bias_].trained;
-  dbias_ = plan.backward.Reserve<float>((keeps_dbias_ ? tiles : 1) * kHeadTile * max_records_);
+  dbias_ = plan.backward.Reserve<float>((keeps_dbias_ ? tiles : 1) * tile_ * max_records_);
 }
 
 template <class F>
 void NextItemHead::ForEachTile(F&& f) const {
-  for (size_t index = 0; index * kHeadTile < num_items_; ++index) {
-    const size_t first = index * kHeadTile;
-    f(Tile{index, first, std::min(kHeadTile, num_items_ - first)});
+  for (size_t index = 0; index * tile_ < num_items_; ++index) {
+    const size_t first = index * tile_;
+    f(Tile{index, first, std::min(tile_, num_items_ - first)});
   }
 }
 
 float* NextItemHead::TileLogits(const RecordContext& context, const Tile& tile) const {
-  return context.backward(logits_) + (stored_ ? tile.index * kHeadTile * max_rows_ : 0);
+  return context.backward(logits_) + (stored_ ? tile.index * tile_ * max_rows_ : 0);
 }
 
 float* NextItemHead::TileMax(const RecordContext& context, const Tile& tile) const {
@@ -49,13 +51,14 @@ const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
 
 // Rows of a table that is not packed are converted to float32.
 void NextItemHead::ComputeLogits(const RecordContext& context, const Tile& tile, const float* h, float* z) const {
+  if (!is_host_) return ScoreRows(context.weights, h, context.rows(), tile, z);
   const bool in_place = context.weights.plan->head_packing() == HeadPacking::kNone;
   const float* packed = in_place ? PackedRows(context, table_, tile.first, tile.n) : PackedTile(context.weights, tile);
   Multiply(context.weights, packed, tile, h, context.rows(), z, tile.n);
 }
 
 const float* NextItemHead::PackedTile(const Weights& weights, const Tile& tile) const {
-  return weights.packed_at(table_) + tile.index * weights.plan->tile_stride();
+  return weights.packed_at(table_) + tile.first / kHeadTile * weights.plan->tile_stride();
 }
 
 void NextItemHead::Multiply(const Weights& weights, const float* packed, const Tile& tile, const float* h, size_t rows,
@@ -88,6 +91,17 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     ComputeLogits(context, tile, h, z);
+    if (FormsAtOnce()) {
+      return ops.softmax_gradient({.z_RN = z,
+                                   .ldz = tile.n,
+                                   .target_R = targets,
+                                   .weight_R = weight,
+                                   .max_R = max,
+                                   .sum_R = sum,
+                                   .target_logit_R = target_logit,
+                                   .rows = rows,
+                                   .n = tile.n});
+    }
     ops.softmax_stats({.z_RN = z,
                        .ldz = tile.n,
                        .target_R = targets,
@@ -158,15 +172,17 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     if (!stored_) ComputeLogits(context, tile, h, z);
-    ops.cross_entropy_gradient({.z_RN = z,
-                                .ldz = tile.n,
-                                .target_R = targets,
-                                .lse_R = context.backward(lse_),
-                                .weight_R = context.backward(weight_),
-                                .rows = context.rows(),
-                                .n = tile.n,
-                                .first = static_cast<int32_t>(tile.first),
-                                .max_R = stored_ ? TileMax(context, tile) : nullptr});
+    if (!FormsAtOnce()) {
+      ops.cross_entropy_gradient({.z_RN = z,
+                                  .ldz = tile.n,
+                                  .target_R = targets,
+                                  .lse_R = context.backward(lse_),
+                                  .weight_R = context.backward(weight_),
+                                  .rows = context.rows(),
+                                  .n = tile.n,
+                                  .first = static_cast<int32_t>(tile.first),
+                                  .max_R = stored_ ? TileMax(context, tile) : nullptr});
+    }
     Emit(context, tile, h, z, sink);
     ops.linear_backward_input({.dy_RN = z,
                                .lddy = tile.n,
@@ -251,16 +267,20 @@ void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t row
 }
 
 void NextItemHead::ScoreRows(const Weights& weights, const float* h, size_t rows, float* scores) const {
-  if (weights.plan->head_packing() == HeadPacking::kNone)
-    return ScoreInPlace(weights, h, rows, {.index = 0, .first = 0, .n = num_items_}, scores, num_items_);
+  ScoreRows(weights, h, rows, {.index = 0, .first = 0, .n = num_items_}, scores);
+}
+
+void NextItemHead::ScoreRows(const Weights& weights, const float* h, size_t rows, const Tile& items,
+                             float* scores) const {
+  if (weights.plan->head_packing() == HeadPacking::kNone) return ScoreInPlace(weights, h, rows, items, scores, items.n);
   weights.ops->score_tiles({.x_RK = h,
-                            .packed = weights.packed_at(table_),
+                            .packed = PackedTile(weights, items),
                             .tile = kHeadTile,
                             .tile_stride = weights.plan->tile_stride(),
-                            .bias_N = Bias(weights, 0),
+                            .bias_N = Bias(weights, items.first),
                             .y_RN = scores,
                             .rows = rows,
-                            .n = num_items_,
+                            .n = items.n,
                             .k = d_});
 }
 

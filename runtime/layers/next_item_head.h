@@ -1,8 +1,9 @@
-// Next-item head: logits = h E^T + b over all items, softmax, cross-entropy. It works in tiles of kHeadTile items.
+// Next-item head: logits = h E^T + b over all items, softmax, cross-entropy. It works in tiles of items.
 //
 // On the host the exponentials of the logits are kept between the two sweeps if those of all records in the pass fit
-// kStoredLogitsBytes. Otherwise, and on a device, the second sweep computes each tile again, so the head's memory does
-// not grow with the catalogue. Then, with several records, emitted data is overwritten: a sink must take each factor
+// kStoredLogitsBytes. A device has larger tiles; if one holds all items, the first sweep leaves the gradients in place of
+// the logits. Otherwise the second sweep computes each tile again, so the head's memory does not grow with the catalogue.
+// Then, with several records, emitted data is overwritten: a sink must take each factor
 // before the next comes (BatchGradients).
 //
 //   head.Forward(context, h, targets, loss_B);
@@ -80,6 +81,10 @@ class NextItemHead {
   void Multiply(const Weights& weights, const float* packed, const Tile& tile, const float* h, size_t rows, float* z,
                 size_t ldz) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
+  // Scores some items from whole packed tiles on: scores [rows, items.n].
+  void ScoreRows(const Weights& weights, const float* h, size_t rows, const Tile& items, float* scores) const;
+  // True if Forward leaves the gradients in place of the logits.
+  bool FormsAtOnce() const { return stored_ && !is_host_; }
   // The table rows that multiply the gradients of logits; and the norm that the table's own gradient passes, in a
   // cosine head.
   const float* BackwardRows(const RecordContext& context, const Tile& tile) const;
@@ -87,10 +92,12 @@ class NextItemHead {
   const float* Bias(const Weights& weights, size_t first) const;
 
   size_t table_, d_, num_items_, max_rows_, max_records_;
+  size_t tile_;  // items of a tile
   std::optional<size_t> bias_;
   bool is_host_, stored_;
   bool keeps_dbias_;  // keeps the bias gradient of all tiles
-  // Logits of one tile, or of all tiles. If of all: exp(logit - tile_max) after Forward, the gradient after Backward.
+  // Logits of one tile, or of all tiles. If of all: exp(logit - tile_max) after Forward on the host, the gradient after
+  // Backward, and on a device after Forward.
   Slot<float> logits_;
   Slot<float> tile_max_;  // [tiles, max_rows] each row's largest logit up to a tile, if all are kept
   Slot<float> max_, sum_, lse_, target_logit_, weight_, dbias_;

@@ -21,6 +21,9 @@ namespace wisp {
 
 // Items per tile of the output table: 200 x 256 logits and 256 x 64 weights lie in a 2 MB L2 together with the rest.
 inline constexpr size_t kHeadTile = 256;
+// A device computes this many items of a head at once: packed tiles side by side. A launch costs it more than the
+// memory, of 16 KB for a row.
+inline constexpr size_t kDeviceHeadTile = 16 * kHeadTile;
 
 // A cosine head adds this to the mean square of a row before the square root, for rows that are zero.
 inline constexpr float kUnitEpsilon = 1e-8f;

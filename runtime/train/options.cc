@@ -138,15 +138,17 @@ size_t RowFloats(const Architecture& a, const TrainingOptions& o) {
   return method.row_floats != nullptr ? method.row_floats(a, o) : TrainedBy(ListParameters(a), o).size();
 }
 
-// A device takes enough records to make its kernels large, but no more than a step has. Their written-out gradients may
-// take this many bytes, which the second-level cache of a large GPU holds. If none are written out, their activations
-// may take as much: some eight per position and block.
+// A device takes enough records to occupy its processors, but no more than a step has: with 128 rows for each, the
+// narrowest products, of 64 columns, have two tiles for each. Their written-out gradients may take 2 MB for each
+// processor. If none are written out, their activations may take as much: some eight per position and block.
 size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
-  constexpr size_t kBytes = size_t{32} << 20;
+  const size_t processors = std::max<size_t>(o.device.ops->processors, 1);
+  const size_t most_bytes = processors * (size_t{2} << 20), rows = processors * 128;
   size_t bytes = RowFloats(a, o) * sizeof(float);
   if (!IsPrivate(o) || !HasGradients(o))
     bytes = std::min(bytes, size_t{8} * a.max_length * a.width * std::max<size_t>(a.blocks.size(), 1) * sizeof(float));
-  return std::clamp<size_t>(kBytes / std::max<size_t>(bytes, 1), 1, kMostOnDevice);
+  const size_t records = std::min(rows / a.max_length, most_bytes / std::max<size_t>(bytes, 1));
+  return std::clamp<size_t>(records, 1, kMostOnDevice);
 }
 
 size_t RecordsOnDevice(const Architecture& a, const TrainingOptions& o) {

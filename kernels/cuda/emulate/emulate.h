@@ -8,6 +8,7 @@
 //   - an access of shared memory out of bounds;
 //   - two accesses to the same place of shared memory by different threads, one of them a write, without a barrier;
 //   - a read of shared memory that the block has not written;
+//   - a vector that is not aligned;
 //   - a shuffle or vote with a mask of some lanes only: kernels exchange by whole warps;
 //   - a launch that a GPU refuses: no blocks, too many rows of them, too many parameters, too much shared memory;
 //   - an argument with an address in host memory while device memory is in use (memory.h).
@@ -207,6 +208,34 @@ T FromBits(uint64_t bits) {
   T value;
   std::memcpy(&value, &bits, sizeof(T));
   return value;
+}
+
+inline void CheckAligned(bool is_aligned, const Location& location) {
+  if (!is_aligned) Fail("a vector that is not aligned", location);
+}
+
+// See device_code.h.
+template <unsigned kCount>
+void LoadVector(float* to, const float* from, const Location& location = Location::Current()) {
+  CheckAligned(reinterpret_cast<uintptr_t>(from) % (kCount * sizeof(float)) == 0, location);
+  for (unsigned i = 0; i < kCount; ++i) to[i] = from[i];
+}
+template <unsigned kCount>
+void StoreVector(float* to, const float* from, const Location& location = Location::Current()) {
+  CheckAligned(reinterpret_cast<uintptr_t>(to) % (kCount * sizeof(float)) == 0, location);
+  for (unsigned i = 0; i < kCount; ++i) to[i] = from[i];
+}
+template <unsigned kCount, unsigned kSize>
+WISP_NOT_WATCHED void LoadVector(float* to, Shared<float, kSize>& from, unsigned first,
+                                 const Location& location = Location::Current()) {
+  CheckAligned(first % kCount == 0, location);
+  for (unsigned i = 0; i < kCount; ++i) to[i] = from[SharedIndex(first + i, location)];
+}
+template <unsigned kCount, unsigned kSize>
+WISP_NOT_WATCHED void StoreVector(Shared<float, kSize>& to, unsigned first, const float* from,
+                                  const Location& location = Location::Current()) {
+  CheckAligned(first % kCount == 0, location);
+  for (unsigned i = 0; i < kCount; ++i) to[SharedIndex(first + i, location)] = from[i];
 }
 
 }  // namespace wisp::kernels::cuda::emulate

@@ -39,13 +39,13 @@ struct Pages {
   int open = 0;  // nesting depth
   bool integrated = false;
   MemoryKind kind = MemoryKind::kDevice;
-  Range results, arena;           // host memory that is shared
+  Range results, arena, scratch;  // host memory that is shared
   std::vector<std::byte> hidden;  // the results while they are hidden
   std::vector<Range> shared;      // shared by MemoryTable::share
 
   bool IsShared(uintptr_t address) const {
     const auto holds = [address](const Range& range) { return range.Holds(address); };
-    return holds(results) || holds(arena) || std::any_of(shared.begin(), shared.end(), holds);
+    return holds(results) || holds(arena) || holds(scratch) || std::any_of(shared.begin(), shared.end(), holds);
   }
 
   bool OnDevice(uintptr_t address) const {
@@ -168,6 +168,12 @@ void* AllocateShared(size_t bytes) {
   if (memory == MAP_FAILED) return nullptr;
   ThePages().arena = {memory, bytes};
   return memory;
+}
+
+float* ScratchForKernels() {
+  static std::vector<float> scratch(kScratchFloats);
+  ThePages().scratch = {scratch.data(), scratch.size() * sizeof(float)};
+  return scratch.data();
 }
 
 void ShareWithKernels(void* memory, size_t bytes) {

@@ -34,6 +34,9 @@ void* AllocateShared(size_t bytes);
 // Refuses allocations beyond this many bytes together; 0: no limit.
 void LimitMemory(uint64_t bytes);
 
+// kScratchFloats zeros that kernels may access beside device memory.
+float* ScratchForKernels();
+
 // Names the memory for results, in place of the one named before.
 void ShareWithKernels(void* memory, size_t bytes);
 // Fills the memory for results with NaN until ShowResults, so that a host which does not wait reads nothing else.

@@ -14,6 +14,8 @@ double* Results(size_t count) {
   return results.data();
 }
 
+float* Scratch() { return emulate::ScratchForKernels(); }
+
 bool Wait() {
   emulate::OpenToHost();
   emulate::ShowResults();

@@ -108,6 +108,16 @@ bool ClearIfFailed(cudaError_t error) {
   return error == cudaSuccess;
 }
 
+unsigned CountProcessors() {
+  static const unsigned count = [] {
+    int processors = 0;
+    return ClearIfFailed(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0)) && processors > 0
+               ? static_cast<unsigned>(processors)
+               : 1u;
+  }();
+  return count;
+}
+
 unsigned BlocksAtOnce(const void* kernel, unsigned threads) {
   (void)Stream();  // selects the device for this thread
   int together = 0, processors = 0, of_one = 0;

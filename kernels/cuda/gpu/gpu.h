@@ -41,6 +41,8 @@ void NoteLaunch();
 // The first failure, as text; empty if there was no failure.
 const char* Failure();
 
+// The number of multiprocessors.
+unsigned CountProcessors();
 // The number of blocks of this kernel, with `threads` each, that fit the whole GPU; 0 if its blocks cannot wait for
 // each other.
 unsigned BlocksAtOnce(const void* kernel, unsigned threads);

@@ -20,6 +20,7 @@ namespace {
 
 std::atomic<uint64_t> g_allocated = 0, g_limit = 0;  // in bytes; limit 0: no limit
 MemoryChoice g_choice;                               // set once, before anything is allocated
+float* g_scratch = nullptr;                          // set once, too
 
 // Pinned memory through which bytes enter device memory. The caller's bytes are read before the call returns; the GPU
 // fetches them later. If it is full, the caller waits. Bytes that have arrived are wiped, because they may be the noise
@@ -179,7 +180,10 @@ const char* ChooseGpuMemory(const cudaDeviceProp& properties) {
 bool IsManaged() { return g_choice.kind == MemoryKind::kManaged; }
 
 cudaError_t OpenMemory() {
-  if (IsManaged()) return cudaSuccess;  // managed memory is not staged
+  constexpr size_t kBytes = kScratchFloats * sizeof(float);
+  cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&g_scratch), kBytes);
+  if (error == cudaSuccess) error = cudaMemsetAsync(g_scratch, 0, kBytes, Stream());
+  if (error != cudaSuccess || IsManaged()) return error;  // managed memory is not staged
   return cudaHostAlloc(reinterpret_cast<void**>(&TheStaging().bytes), Staging::kBytes, cudaHostAllocDefault);
 }
 
@@ -191,6 +195,8 @@ void* AllocateShared(size_t bytes) {
   void* memory = nullptr;
   return ClearIfFailed(cudaMallocManaged(&memory, bytes)) ? memory : nullptr;
 }
+
+float* Scratch() { return g_scratch; }
 
 double* Results(size_t count) {
   static thread_local Pinned pinned;

@@ -40,7 +40,7 @@ struct GatedActivationStage {
   static constexpr StageKind kKind = StageKind::kGatedActivation;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     for (size_t at = GetThread(block); at < a.rows * a.n; at += CountThreads(block)) {
-      const size_t r = at / a.n, i = at % a.n;
+      const auto [r, i] = SplitBy(at, a.n);
       a.y_RF[r * a.ldy + i] = Activated(a.gate_RF[r * a.ldgate + i], a.kind) * a.up_RF[r * a.ldup + i];
     }
   }

@@ -28,75 +28,144 @@ __device__ inline float At(const float* matrix, size_t ld, unsigned outer, unsig
   return kAlong == Along::kInner ? matrix[outer * ld + inner] : matrix[inner * ld + outer];
 }
 
-__device__ inline void Finish(const Product& p, unsigned m, unsigned n, float sum) {
+// An element that is added to `before`, or replaces it.
+__device__ inline float Finished(const Product& p, unsigned n, float sum, float before) {
   float value = p.scale == 1.0f ? sum : __fmul_rn(p.scale, sum);
   if (p.bias != nullptr) value = __fadd_rn(value, p.bias[n]);
+  return p.store == Store::kAdd ? __fadd_rn(before, value) : value;
+}
+
+__device__ inline void Finish(const Product& p, unsigned m, unsigned n, float sum) {
   float& c = p.c[m * p.ldc + n];
-  c = p.store == Store::kAdd ? __fadd_rn(c, value) : value;
+  c = Finished(p, n, sum, p.store == Store::kAdd ? c : 0.0f);
+}
+
+// Elements n ... n + kCount - 1 of a row, as far as it goes.
+template <unsigned kCount>
+__device__ inline void FinishVector(const Product& p, unsigned m, unsigned n, const float* sum, bool aligned) {
+  if (!aligned || n + kCount > p.n) {
+    WISP_UNROLL for (unsigned j = 0; j < kCount; ++j) {
+      if (n + j < p.n) Finish(p, m, n + j, sum[j]);
+    }
+    return;
+  }
+  float* c = p.c + m * p.ldc + n;
+  float values[kCount] = {};
+  if (p.store == Store::kAdd) LoadVector<kCount>(values, c);
+  WISP_UNROLL for (unsigned j = 0; j < kCount; ++j) values[j] = Finished(p, n + j, sum[j], values[j]);
+  StoreVector<kCount>(c, values);
 }
 
 inline constexpr unsigned kSideThreads = 16, kDepth = 16;
 
-// A block computes a tile of 16 kSide by 16 kSide; a thread computes kSide by kSide of its elements, 16 apart. While a
-// slice of depth 16 is multiplied, the next one is loaded to registers. `tile` is an index, with p.tiles_n tiles side
-// by side.
+// The number of neighbours that a thread of a tile loads, keeps and stores at once.
+template <unsigned kSide>
+inline constexpr unsigned kNeighbours = kSide < 4 ? kSide : 4;
+
+// A slice of A or B in shared memory: kDepth inner indices of kTile outer ones. The pitch keeps vectors aligned.
+template <unsigned kSide>
+inline constexpr unsigned kSlicePitchOf = kSideThreads* kSide + 4;
+template <unsigned kSide>
+using FloatSlice = Shared<float, kDepth * kSlicePitchOf<kSide>>;
+
+// A matrix of which a block multiplies some outer indices, from `first` on.
+struct SliceSource {
+  const float* matrix;
+  size_t ld;
+  unsigned first, end, depth;  // of the outer indices; the number of inner indices
+};
+
+// Loads a thread's share of a slice to registers, and stores it to shared memory.
+template <Along kAlong, unsigned kSide>
+struct SliceShare {
+  static constexpr unsigned kVector = kNeighbours<kSide>, kTile = kSideThreads * kSide;
+  static constexpr unsigned kOfRow = (kAlong == Along::kInner ? kDepth : kTile) / kVector;  // vectors
+  float of[kSide];
+
+  static __device__ unsigned Across(unsigned i) { return (threadIdx.x + i * kStageThreads) / kOfRow; }
+  static __device__ unsigned AlongRow(unsigned i) { return (threadIdx.x + i * kStageThreads) % kOfRow * kVector; }
+
+  // Beyond the matrix there are zeros.
+  __device__ void Fetch(const SliceSource& from, bool aligned, unsigned first_inner) {
+    const bool inner = kAlong == Along::kInner;
+    WISP_UNROLL for (unsigned i = 0; i < kSide / kVector; ++i) {
+      const unsigned across = (inner ? from.first : first_inner) + Across(i),
+                     across_end = inner ? from.end : from.depth;
+      const unsigned along = (inner ? first_inner : from.first) + AlongRow(i),
+                     along_end = inner ? from.depth : from.end;
+      const float* at = from.matrix + across * from.ld + along;
+      if (aligned && across < across_end && along + kVector <= along_end) {
+        LoadVector<kVector>(of + i * kVector, at);
+      } else {
+        WISP_UNROLL for (unsigned j = 0; j < kVector; ++j) of[i * kVector + j] =
+            across < across_end && along + j < along_end ? at[j] : 0.0f;
+      }
+    }
+  }
+
+  __device__ void Put(FloatSlice<kSide>& slice) const {
+    constexpr unsigned kPitch = kSlicePitchOf<kSide>;
+    WISP_UNROLL for (unsigned i = 0; i < kSide / kVector; ++i) {
+      if constexpr (kAlong == Along::kOuter) {
+        StoreVector<kVector>(slice, Across(i) * kPitch + AlongRow(i), of + i * kVector);
+      } else {
+        WISP_UNROLL for (unsigned j = 0; j < kVector; ++j) slice[(AlongRow(i) + j) * kPitch + Across(i)] =
+            of[i * kVector + j];
+      }
+    }
+  }
+};
+
+// A block computes a tile of 16 kSide by 16 kSide; a thread computes kSide by kSide of its elements, in groups of
+// neighbours. While a slice of depth 16 is multiplied, the next one is loaded to registers. `tile` is an index, with
+// p.tiles_n tiles side by side.
 template <Along kA, Along kB, unsigned kSide>
 __device__ inline void MultiplyTile(const Product& p, unsigned tile) {
-  constexpr unsigned kTile = kSideThreads * kSide, kPitch = kTile + 2;  // + 2: stores along k use each bank once
-  __shared__ Shared<float, kDepth * kPitch> a_slice;
-  __shared__ Shared<float, kDepth * kPitch> b_slice;
-  const unsigned first_m = tile / p.tiles_n * kTile, first_n = tile % p.tiles_n * kTile;
-  const unsigned row = threadIdx.x / kSideThreads, column = threadIdx.x % kSideThreads;
-  // The elements of a slice that this thread loads: element i is (outer, inner) of the tile.
-  const auto outer_of = [](Along along, unsigned i) {
-    return along == Along::kInner ? threadIdx.x / kDepth + i * kSideThreads : (threadIdx.x + i * kStageThreads) % kTile;
-  };
-  const auto inner_of = [](Along along, unsigned i) {
-    return along == Along::kInner ? threadIdx.x % kDepth : (threadIdx.x + i * kStageThreads) / kTile;
-  };
-  float a_next[kSide], b_next[kSide];
-  const auto fetch = [&](unsigned first_k) {
-    WISP_UNROLL for (unsigned i = 0; i < kSide; ++i) {
-      const unsigned m = first_m + outer_of(kA, i), k_of_a = first_k + inner_of(kA, i);
-      const unsigned n = first_n + outer_of(kB, i), k_of_b = first_k + inner_of(kB, i);
-      a_next[i] = m < p.m && k_of_a < p.k ? At<kA>(p.a, p.lda, m, k_of_a) : 0.0f;
-      b_next[i] = n < p.n && k_of_b < p.k ? At<kB>(p.b, p.ldb, n, k_of_b) : 0.0f;
-    }
-  };
+  constexpr unsigned kTile = kSideThreads * kSide, kPitch = kSlicePitchOf<kSide>, kVector = kNeighbours<kSide>;
+  __shared__ FloatSlice<kSide> a_slice;
+  __shared__ FloatSlice<kSide> b_slice;
+  const SliceSource a = {p.a, p.lda, tile / p.tiles_n * kTile, p.m, p.k};
+  const SliceSource b = {p.b, p.ldb, tile % p.tiles_n * kTile, p.n, p.k};
+  const bool a_aligned = IsAligned<kVector>(p.a, p.lda), b_aligned = IsAligned<kVector>(p.b, p.ldb);
+  const unsigned row = threadIdx.x / kSideThreads * kVector, column = threadIdx.x % kSideThreads * kVector;
+  SliceShare<kA, kSide> a_next;
+  SliceShare<kB, kSide> b_next;
   float sum[kSide][kSide] = {};
-  fetch(0);
+  a_next.Fetch(a, a_aligned, 0);
+  b_next.Fetch(b, b_aligned, 0);
   for (unsigned first_k = 0; first_k < p.k; first_k += kDepth) {
-    WISP_UNROLL for (unsigned i = 0; i < kSide; ++i) {
-      a_slice[inner_of(kA, i) * kPitch + outer_of(kA, i)] = a_next[i];
-      b_slice[inner_of(kB, i) * kPitch + outer_of(kB, i)] = b_next[i];
-    }
+    a_next.Put(a_slice);
+    b_next.Put(b_slice);
     __syncthreads();
-    if (first_k + kDepth < p.k) fetch(first_k + kDepth);
+    if (first_k + kDepth < p.k) {
+      a_next.Fetch(a, a_aligned, first_k + kDepth);
+      b_next.Fetch(b, b_aligned, first_k + kDepth);
+    }
     // Beyond the last k both operands are zero, so the remaining terms change nothing.
     WISP_UNROLL for (unsigned k = 0; k < kDepth; ++k) {
-      float a[kSide], b[kSide];
-      WISP_UNROLL for (unsigned i = 0; i < kSide; ++i) {
-        a[i] = a_slice[k * kPitch + row + kSideThreads * i];
-        b[i] = b_slice[k * kPitch + column + kSideThreads * i];
+      float of_a[kSide], of_b[kSide];
+      WISP_UNROLL for (unsigned i = 0; i < kSide; i += kVector) {
+        LoadVector<kVector>(of_a + i, a_slice, k * kPitch + row + kSideThreads * i);
+        LoadVector<kVector>(of_b + i, b_slice, k * kPitch + column + kSideThreads * i);
       }
       WISP_UNROLL for (unsigned i = 0; i < kSide; ++i) {
-        WISP_UNROLL for (unsigned j = 0; j < kSide; ++j) sum[i][j] = fmaf(a[i], b[j], sum[i][j]);
+        WISP_UNROLL for (unsigned j = 0; j < kSide; ++j) sum[i][j] = fmaf(of_a[i], of_b[j], sum[i][j]);
       }
     }
     __syncthreads();
   }
+  const bool c_aligned = IsAligned<kVector>(p.c, p.ldc);
   WISP_UNROLL for (unsigned i = 0; i < kSide; ++i) {
-    const unsigned m = first_m + row + kSideThreads * i;
-    WISP_UNROLL for (unsigned j = 0; j < kSide; ++j) {
-      const unsigned n = first_n + column + kSideThreads * j;
-      if (m < p.m && n < p.n) Finish(p, m, n, sum[i][j]);
+    const unsigned m = a.first + row + kSideThreads * (i / kVector * kVector) + i % kVector;
+    WISP_UNROLL for (unsigned j = 0; j < kSide; j += kVector) {
+      const unsigned n = b.first + column + kSideThreads * j;
+      if (m < p.m && n < p.n) FinishVector<kVector>(p, m, n, sum[i] + j, c_aligned);
     }
   }
 }
 
-// An element of a row or column of A with a column of B that is contiguous along n. A thread reads B beside what its
-// neighbours read, and 16 numbers are loaded at once.
-template <Along kA>
+// An element of a row of A with a column of B that is contiguous along n. A thread reads B beside what its neighbours
+// read, and 16 numbers are loaded at once.
 __device__ inline void MultiplyElement(const Product& p, unsigned m, unsigned n) {
   constexpr unsigned kAtOnce = 16;
   float sum = 0;
@@ -104,12 +173,12 @@ __device__ inline void MultiplyElement(const Product& p, unsigned m, unsigned n)
   for (; k + kAtOnce <= p.k; k += kAtOnce) {
     float a[kAtOnce], b[kAtOnce];
     WISP_UNROLL for (unsigned i = 0; i < kAtOnce; ++i) {
-      a[i] = At<kA>(p.a, p.lda, m, k + i);
+      a[i] = p.a[m * p.lda + k + i];
       b[i] = p.b[(k + i) * p.ldb + n];
     }
     WISP_UNROLL for (unsigned i = 0; i < kAtOnce; ++i) sum = fmaf(a[i], b[i], sum);
   }
-  for (; k < p.k; ++k) sum = fmaf(At<kA>(p.a, p.lda, m, k), p.b[k * p.ldb + n], sum);
+  for (; k < p.k; ++k) sum = fmaf(p.a[m * p.lda + k], p.b[k * p.ldb + n], sum);
   Finish(p, m, n, sum);
 }
 
@@ -121,7 +190,8 @@ struct FewRowsStage {
   static constexpr StageKind kKind = StageKind::kProductFewRows;
   static __device__ void Run(const Args& p, const BlockPlace& block) {
     for (size_t i = GetThread(block); i < size_t{p.m} * p.n; i += CountThreads(block)) {
-      MultiplyElement<Along::kInner>(p, static_cast<unsigned>(i / p.n), static_cast<unsigned>(i % p.n));
+      const Split at = SplitBy(i, p.n);
+      MultiplyElement(p, static_cast<unsigned>(at.quotient), static_cast<unsigned>(at.rest));
     }
   }
 };
@@ -129,7 +199,9 @@ struct FewRowsStage {
 template <unsigned kSide>
 struct TilesStage {
   using Args = Product;
-  static constexpr StageKind kKind = kSide == 4 ? StageKind::kProductSmallTiles : StageKind::kProductLargeTiles;
+  static constexpr StageKind kKind = kSide == 2   ? StageKind::kProductTinyTiles
+                                     : kSide == 4 ? StageKind::kProductSmallTiles
+                                                  : StageKind::kProductLargeTiles;
   static __device__ void Run(const Args& p, const BlockPlace& block) {
     MultiplyTile<Along::kInner, Along::kOuter, kSide>(p, block.index);
   }
@@ -137,9 +209,9 @@ struct TilesStage {
 
 // ---- Rows times weights that are packed in separate tiles. ----------------------------------------------------------
 
-// The product for the packed tile that holds column n.
-__device__ inline Product MakeTileProduct(const ScoreTilesArgs<>& a, size_t n) {
-  const size_t tile = n / a.tile, first = tile * a.tile, count = a.n - first < a.tile ? a.n - first : a.tile;
+// The product for a packed tile.
+__device__ inline Product MakeTileProduct(const ScoreTilesArgs<>& a, size_t tile) {
+  const size_t first = tile * a.tile, count = a.n - first < a.tile ? a.n - first : a.tile;
   return {.a = a.x_RK,
           .b = a.packed + tile * a.tile_stride,
           .bias = a.bias_N != nullptr ? a.bias_N + first : nullptr,
@@ -160,9 +232,9 @@ struct ScoreFewRowsStage {
   static constexpr StageKind kKind = StageKind::kScoreFewRows;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     for (size_t i = GetThread(block); i < a.rows * a.n; i += CountThreads(block)) {
-      const size_t n = i % a.n;
-      MultiplyElement<Along::kInner>(MakeTileProduct(a, n), static_cast<unsigned>(i / a.n),
-                                     static_cast<unsigned>(n % a.tile));
+      const Split at = SplitBy(i, a.n), of_tile = SplitBy(at.rest, a.tile);
+      MultiplyElement(MakeTileProduct(a, of_tile.quotient), static_cast<unsigned>(at.quotient),
+                      static_cast<unsigned>(of_tile.rest));
     }
   }
 };

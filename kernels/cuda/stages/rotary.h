@@ -8,9 +8,10 @@ namespace wisp::kernels::cuda {
 
 // Rotates pair i in all heads of a row at `position`.
 __device__ inline void RotatePair(const RotaryArgs<>& a, float* row, size_t position, size_t i) {
-  const size_t pairs = a.rotated / 2, p = i % pairs;
+  const size_t pairs = a.rotated / 2;
+  const auto [head, p] = SplitBy(i, pairs);
   const bool halves = a.pairs == RotaryPairs::kHalves;
-  float* x = row + i / pairs * a.head_width;
+  float* x = row + head * a.head_width;
   float& first = x[halves ? p : 2 * p];
   float& second = x[halves ? p + pairs : 2 * p + 1];
   const float c = a.cos_TP[position * pairs + p], sine = a.sin_TP[position * pairs + p];
@@ -26,8 +27,8 @@ struct RotaryStage {
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     const size_t of_row = a.heads * (a.rotated / 2);
     for (size_t i = GetThread(block); i < a.rows * of_row; i += CountThreads(block)) {
-      const size_t r = i / of_row;
-      RotatePair(a, a.x_RD + r * a.ldx, a.first_position + r, i % of_row);
+      const auto [r, pair] = SplitBy(i, of_row);
+      RotatePair(a, a.x_RD + r * a.ldx, a.first_position + r, pair);
     }
   }
 };

@@ -12,7 +12,7 @@ struct EmbedStage {
   static constexpr StageKind kKind = StageKind::kEmbed;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     for (size_t at = GetThread(block); at < a.rows * a.d; at += CountThreads(block)) {
-      const size_t t = at / a.d, i = at % a.d;
+      const auto [t, i] = SplitBy(at, a.d);
       const int32_t id = a.ids_T[t];
       float y = 0;
       if (id >= 0) {
@@ -30,7 +30,7 @@ struct EmbedHalfStage {
   static constexpr StageKind kKind = StageKind::kEmbedHalf;
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     for (size_t at = GetThread(block); at < a.rows * a.d; at += CountThreads(block)) {
-      const size_t t = at / a.d, i = at % a.d;
+      const auto [t, i] = SplitBy(at, a.d);
       const int32_t id = a.ids_T[t];
       float y = 0;
       if (id >= 0) {

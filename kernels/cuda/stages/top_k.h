@@ -70,7 +70,8 @@ struct TopKStage {
   static __device__ void Run(const Args& a, const BlockPlace& block) {
     const size_t tasks = size_t{a.rows} * a.num_to;
     for (size_t task = GetThread(block) / kWarp; task < tasks; task += CountThreads(block) / kWarp) {
-      RunList(a, static_cast<uint32_t>(task / a.num_to), static_cast<uint32_t>(task % a.num_to));
+      const auto [row, list] = SplitBy(task, a.num_to);
+      RunList(a, static_cast<uint32_t>(row), static_cast<uint32_t>(list));
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/gradients/form_outer.h"
+#include "runtime/layers/weights.h"
 
 namespace wisp {
 
@@ -25,7 +26,8 @@ namespace {
 
 // Floats for the columns of a head's block that may have to be gathered; and the rows of such a block that pass a norm.
 size_t CountColumns(const SparseBatchGradients::SparseSetup& s) {
-  return s.num_negatives == 0 ? s.max_rows * std::min(kMostBlockRows, s.most_set_rows) : 0;
+  const size_t widest = s.batch.norms_head_rows ? kMostBlockRows : kDeviceHeadTile;
+  return s.num_negatives == 0 ? s.max_rows * std::min(widest, s.most_set_rows) : 0;
 }
 size_t CountNormedRows(const SparseBatchGradients::SparseSetup& s) {
   return s.batch.norms_head_rows ? std::min(kMostBlockRows, s.most_set_rows) : 0;

@@ -34,6 +34,7 @@ CountingDevice::CountingDevice(const kernels::Device* inner, std::span<const Roo
   if (inner == nullptr) {
     table_.name = "counting";
     table_.takes_records = true;
+    table_.processors = 132;  // of an H100
     table_.release_packed = nullptr;
     table_.cached_panel = 0;  // in rows, as devices have them
     table_.keep_keys = nullptr;
@@ -151,6 +152,7 @@ void CountingDevice::CountRows() {
   Count<&OpTable::softmax_stats>("softmax_stats");
   Count<&OpTable::cross_entropy_loss>("cross_entropy_loss");
   Count<&OpTable::cross_entropy_gradient>("cross_entropy_gradient");
+  Count<&OpTable::softmax_gradient>("softmax_gradient");
   Count<&OpTable::target_logits>("target_logits");
   Count<&OpTable::target_gradient>("target_gradient");
   Count<&OpTable::class_cross_entropy>("class_cross_entropy");

@@ -67,6 +67,7 @@ OpCost ComputeCost(const kernels::SoftmaxStartArgs<>& a);
 OpCost ComputeCost(const kernels::SoftmaxStatsArgs<>& a);
 OpCost ComputeCost(const kernels::CrossEntropyLossArgs<>& a);
 OpCost ComputeCost(const kernels::CrossEntropyGradientArgs<>& a);
+OpCost ComputeCost(const kernels::SoftmaxGradientArgs<>& a);
 OpCost ComputeCost(const kernels::TargetLogitsArgs<>& a);
 OpCost ComputeCost(const kernels::TargetGradientArgs<>& a);
 OpCost ComputeCost(const kernels::ClassCrossEntropyArgs<>& a);

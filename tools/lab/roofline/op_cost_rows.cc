@@ -91,6 +91,11 @@ OpCost ComputeCost(const kernels::CrossEntropyGradientArgs<>& a) {
   return {.bytes = Floats(2 * n + of_rows * static_cast<double>(a.rows)), .operations = 4 * n};
 }
 
+OpCost ComputeCost(const kernels::SoftmaxGradientArgs<>& a) {
+  const double n = Product(a.rows, a.n);
+  return {.bytes = Floats(2 * n + 5.0 * static_cast<double>(a.rows)), .operations = 8 * n};
+}
+
 OpCost ComputeCost(const kernels::TargetLogitsArgs<>& a) {
   const double n = Product(a.rows, a.k);
   return {.bytes = Floats(2 * n + 2.0 * a.rows + static_cast<double>(a.n)), .operations = 2 * n};

@@ -1,0 +1,68 @@
+// A product whose inner dimension is long and whose matrix is small, as of the gradient of a weight over all rows of a
+// pass: shares of the rows are multiplied side by side, and a second pass adds their products in order.
+//
+// The number of shares follows from the shape alone, so the sums have the same bits each time and on every device.
+#ifndef WISP_KERNELS_CUDA_SHARES_H_
+#define WISP_KERNELS_CUDA_SHARES_H_
+
+#include <algorithm>
+#include <mutex>
+
+#include "kernels/cuda/for_each.h"
+#include "kernels/cuda/results.h"
+#include "kernels/cuda/stages/products.h"
+
+namespace wisp::kernels::cuda {
+
+// All shares together have at most this many tiles, which fill a large GPU; a share has at least this many rows.
+inline constexpr unsigned kMostShareTiles = 128, kLeastShareRows = 64, kShareTile = 4 * kSideThreads;
+static_assert(size_t{kMostShareTiles} * kShareTile * kShareTile <= kScratchFloats);
+
+// `tiles` of 64 by 64 elements make the matrix.
+inline unsigned CountShares(unsigned tiles, unsigned rows) {
+  return std::max(1u, std::min(kMostShareTiles / tiles, rows / kLeastShareRows));
+}
+
+// Share `share` of a product of columns, which goes to a matrix of its own.
+__device__ inline Product TakeShare(Product p, unsigned rows_of_share, unsigned share) {
+  const unsigned first = share * rows_of_share;
+  p.a += first * p.lda;
+  p.b += first * p.ldb;
+  p.c += size_t{share} * p.m * p.n;
+  p.k = first >= p.k ? 0 : p.k - first < rows_of_share ? p.k - first : rows_of_share;
+  return p;
+}
+
+// Nothing of a gradient stays in the scratch.
+__global__ inline void AddShares(Product p, unsigned shares, float* parts) {
+  const size_t size = size_t{p.m} * p.n;
+  for (size_t i = GlobalThread(); i < size; i += AllThreads()) {
+    float sum = 0;
+    for (unsigned share = 0; share < shares; ++share) {
+      sum += parts[share * size + i];
+      parts[share * size + i] = 0;
+    }
+    const Split at = SplitBy(i, p.n);
+    Finish(p, static_cast<unsigned>(at.quotient), static_cast<unsigned>(at.rest), sum);
+  }
+}
+
+// launch(of_shares, rows_of_share) multiplies all shares of this product.
+template <class LaunchShares>
+void MultiplyInShares(const Product& p, unsigned shares, const LaunchShares& launch) {
+  static std::mutex mutex;  // between the two launches no other thread's may come
+  const std::lock_guard lock(mutex);
+  float* parts = Scratch();
+  Product of_shares = p;
+  of_shares.c = parts;
+  of_shares.ldc = p.n;
+  of_shares.scale = 1.0f;
+  of_shares.store = Store::kAssign;
+  // Whole slices, so that vectors stay aligned.
+  launch(of_shares, (p.k + shares * kDepth - 1) / (shares * kDepth) * kDepth);
+  Launch(AddShares, {.blocks = BlocksFor(size_t{p.m} * p.n, 64), .threads = 64}, p, shares, parts);
+}
+
+}  // namespace wisp::kernels::cuda
+
+#endif  // WISP_KERNELS_CUDA_SHARES_H_
