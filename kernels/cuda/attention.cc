@@ -57,6 +57,7 @@ template <unsigned kChunks, bool kVariances>
 __global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> all, Attended attended) {
   const AttentionForwardArgs<> a = SliceRecordArgs(all, attended);
   if (blockIdx.x * kWarps >= a.num_queries) return;  // the record is shorter
+  AreGlobal(a.q, a.k, a.v, a.out, a.lse_HQ, a.keep_HQT, a.key_variance, a.value_variance, a.out_variance);
   AttendBlockQueries<kChunks, kVariances>(a, blockIdx.x, blockIdx.y % attended.blocks_y);
 }
 
@@ -88,6 +89,7 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
   __shared__ Numbers numbers;
   const AttentionBackwardArgs<> a = SliceRecordArgs(all, attended);
   if (blockIdx.x * kWarps >= a.num_queries) return;  // the record is shorter
+  AreGlobal(a.q, a.k, a.v, a.out, a.dout, a.dq, a.lse_HQ, a.keep_HQT, a.key_variance);
   const auto width = static_cast<unsigned>(a.head_width);
   const Share share = ComputeShare<kChunks>(a, blockIdx.y % attended.blocks_y);
   const size_t query = size_t{blockIdx.x} * kWarps + WarpInBlock();
@@ -102,18 +104,18 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
     const auto count = static_cast<unsigned>(end - first < kWarp ? end - first : kWarp);
     const float* keys = a.k + first * a.ldkv + share.key_head * width;
     const float* values = a.v + first * a.ldkv + share.key_head * width;
-    const float* variances = nullptr;
     const float product = MultiplyRows(tile, numbers, keys, a.ldkv, count, q, width);
     const float dp = MultiplyRows(tile, numbers, values, a.ldkv, count, dout, width);
     float lowering = 0;
     if (a.key_variance != nullptr) {
-      variances = a.key_variance + first * a.ldvariance + share.key_head * width;
+      const float* variances = a.key_variance + first * a.ldvariance + share.key_head * width;
       lowering = MultiplyRows<Squared::kMine>(tile, numbers, variances, a.ldvariance, count, q, width);
     }
     const Weights w = ComputeWeights(a, share.head, query, first + Lane(), product, lowering, dp, delta);
     dq.Add(numbers, w.slope, keys, a.ldkv, count, share.first_column, width);
-    if (variances != nullptr)
-      through_variance.Add(numbers, w.slope, variances, a.ldvariance, count, share.first_column, width);
+    if (a.key_variance != nullptr)
+      through_variance.Add(numbers, w.slope, a.key_variance + first * a.ldvariance + share.key_head * width,
+                           a.ldvariance, count, share.first_column, width);
   }
   if (!real) return;
   WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
@@ -131,6 +133,7 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   __shared__ Shared<float, kWarp> deltas;
   const AttentionBackwardArgs<> a = SliceRecordArgs(all, attended);
   if (blockIdx.x * kWarps >= a.num_keys) return;  // the record is shorter
+  AreGlobal(a.q, a.k, a.v, a.out, a.dout, a.dk, a.dv, a.lse_HQ, a.keep_HQT, a.key_variance);
   const auto width = static_cast<unsigned>(a.head_width);
   const Share share = ComputeShare<kChunks>(a, blockIdx.y % attended.blocks_y);  // a share of the key heads
   const auto kv_heads = static_cast<unsigned>(a.kv_heads == 0 ? a.heads : a.kv_heads);

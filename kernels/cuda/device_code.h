@@ -164,6 +164,17 @@ using emulate::LoadVector;
 using emulate::StoreVector;
 #endif
 
+// Tells the compiler what it forgets where pointers change in a struct: that they point to global memory. Generic loads
+// look the kind of memory up each time.
+template <class... Pointers>
+__device__ inline void AreGlobal(Pointers... pointers) {
+#ifdef __CUDACC__
+  (__builtin_assume(__isGlobal(pointers)), ...);
+#else
+  ((void)pointers, ...);
+#endif
+}
+
 // The place of the lowest bit that is set; there must be one.
 __device__ inline unsigned LowestBit(unsigned bits) {
 #ifdef __CUDACC__

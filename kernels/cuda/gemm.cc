@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kThreads = kStageThreads;
 
 template <unsigned kSide>
-__global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
+__global__ void __launch_bounds__(kThreads, 2) MultiplyTiles(Product p) {
   MultiplyTile<Along::kOuter, Along::kOuter, kSide>(p, blockIdx.x);
 }
 
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyShares(Product p, unsigned r
 // Each row of blocks handles one record. Its rows are the inner dimension, and its product lies `stride` after the
 // previous one.
 template <unsigned kSide>
-__global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, LaunchedRecords records, size_t stride) {
+__global__ void __launch_bounds__(kThreads, 2) MultiplyRecords(Product p, LaunchedRecords records, size_t stride) {
   const uint32_t begin = records.begin[blockIdx.y];
   p.a += begin * p.lda;
   p.b += begin * p.ldb;
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, LaunchedR
 
 // Computes a tile of scores, all of whose columns are in one packed tile.
 template <unsigned kSide>
-__global__ void __launch_bounds__(kThreads) ScoreTile(ScoreTilesArgs<> a, unsigned blocks_of_tile) {
+__global__ void __launch_bounds__(kThreads, 2) ScoreTile(ScoreTilesArgs<> a, unsigned blocks_of_tile) {
   constexpr unsigned kTile = kSideThreads * kSide;
   Product p = MakeTileProduct(a, blockIdx.x / blocks_of_tile);
   p.tiles_n = (p.n + kTile - 1) / kTile;

@@ -33,18 +33,16 @@ __device__ inline Product TakeShare(Product p, unsigned rows_of_share, unsigned 
   return p;
 }
 
-// Nothing of a gradient stays in the scratch.
-__global__ inline void AddShares(Product p, unsigned shares, float* parts) {
-  const size_t size = size_t{p.m} * p.n;
-  for (size_t i = GlobalThread(); i < size; i += AllThreads()) {
+inline void AddShares(const Product& p, unsigned shares, float* parts) {
+  ForEachElement(p.m, p.n, [=] __device__(size_t m, size_t n) {
     float sum = 0;
     for (unsigned share = 0; share < shares; ++share) {
-      sum += parts[share * size + i];
-      parts[share * size + i] = 0;
+      float& part = parts[(size_t{share} * p.m + m) * p.n + n];
+      sum += part;
+      part = 0;  // nothing of a gradient stays
     }
-    const Split at = SplitBy(i, p.n);
-    Finish(p, static_cast<unsigned>(at.quotient), static_cast<unsigned>(at.rest), sum);
-  }
+    Finish(p, static_cast<unsigned>(m), static_cast<unsigned>(n), sum);
+  });
 }
 
 // launch(of_shares, rows_of_share) multiplies all shares of this product.
@@ -60,7 +58,7 @@ void MultiplyInShares(const Product& p, unsigned shares, const LaunchShares& lau
   of_shares.store = Store::kAssign;
   // Whole slices, so that vectors stay aligned.
   launch(of_shares, (p.k + shares * kDepth - 1) / (shares * kDepth) * kDepth);
-  Launch(AddShares, {.blocks = BlocksFor(size_t{p.m} * p.n, 64), .threads = 64}, p, shares, parts);
+  AddShares(p, shares, parts);
 }
 
 }  // namespace wisp::kernels::cuda

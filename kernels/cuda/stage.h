@@ -30,7 +30,7 @@ __device__ inline size_t GetThread(const BlockPlace& block) { return size_t{bloc
 __device__ inline size_t CountThreads(const BlockPlace& block) { return size_t{block.count} * blockDim.x; }
 
 template <class Stage>
-__global__ void __launch_bounds__(kStageThreads) CallStage(typename Stage::Args a) {
+__global__ void __launch_bounds__(kStageThreads, 2) CallStage(typename Stage::Args a) {
   Stage::Run(a, {blockIdx.x, gridDim.x});
 }
 

@@ -34,8 +34,11 @@ __device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* 
     const float own = mine != nullptr && column < width ? mine[column] : 0.0f;
     numbers[threadIdx.x] = kSquared == Squared::kMine ? own * own : own;
     __syncthreads();
-    for (unsigned c = 0; c < kWarp; ++c) {
-      sum = fmaf(numbers[WarpInBlock() * kWarp + c], tile[Lane() * kPitch + c], sum);
+    // Heads may be eight wide. Beyond the width both are zeros.
+    for (unsigned begin = 0; begin < kWarp && first + begin < width; begin += 8) {
+      WISP_UNROLL for (unsigned c = begin; c < begin + 8; ++c) {
+        sum = fmaf(numbers[WarpInBlock() * kWarp + c], tile[Lane() * kPitch + c], sum);
+      }
     }
   }
   return sum;

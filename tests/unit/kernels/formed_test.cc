@@ -134,6 +134,71 @@ TEST(Formed, RowsAreAddedAndSquared) {
   }
 }
 
+// Magnitudes whose squares floats cannot hold, alone and beside larger ones.
+TEST(Formed, SquaresHaveTheirPrecisionAtEveryMagnitude) {
+  std::mt19937_64 random(TestSeed(6));
+  for (const OpTable* ops : Tables()) {
+    for (const float size : {1e-38f, 1e-25f, 1e-17f, 1e-12f, 1e-6f, 1.0f, 1e12f, 1e18f, 1e30f}) {
+      for (const float other : {size, 1.0f, 0.0f}) {
+        constexpr size_t kSize = 24;
+        GuardedMatrix x(1, kSize, kSize);
+        x.Fill(random, std::normal_distribution<float>());
+        double expected = 0;
+        for (size_t i = 0; i < kSize; ++i) {
+          *x.at(0, i) *= i % 3 == 0 ? size : other;
+          expected += std::pow(static_cast<double>(*x.at(0, i)), 2);
+        }
+        double squares = -1;
+        ops->squares_of_rows({.x_BN = x.data(), .ldx = kSize, .rows = 1, .n = kSize, .squares_B = &squares});
+        EXPECT_NEAR(squares, expected, 1e-12 * expected) << ops->name << ": " << size << " beside " << other;
+      }
+    }
+    std::vector<float> strange(10, 1.0f);
+    for (const float value : {NAN, INFINITY}) {
+      strange[7] = value;
+      double squares = -1;
+      ops->squares_of_rows({.x_BN = strange.data(), .ldx = 10, .rows = 1, .n = 10, .squares_B = &squares});
+      EXPECT_FALSE(std::isfinite(squares)) << ops->name;
+    }
+  }
+}
+
+// A row that is far outside of the bound must not come out as one within it.
+TEST(Formed, SquaresOnTheGridNeverWrapAround) {
+  for (const OpTable* ops : Tables()) {
+    for (const size_t n : {1, 3, 4, 5, 16, 64, 256, 4096}) {
+      std::vector<float> x(n, -1.0f);
+      std::vector<int64_t> sum(n);
+      std::vector<int32_t> slots(n);
+      for (size_t i = 0; i < n; ++i) slots[i] = static_cast<int32_t>(i);
+      const float scale = 0x1p30f;
+      double squares = -1;
+      ops->accumulate_rows_on_grid({.x_BN = x.data(),
+                                    .ldx = n,
+                                    .sum = sum.data(),
+                                    .rows = 1,
+                                    .n = n,
+                                    .scale_B = &scale,
+                                    .sign = 1,
+                                    .squares_B = &squares});
+      const double expected = 0x1p60 * static_cast<double>(n);
+      EXPECT_TRUE(n < 4 ? squares == expected : squares >= 0x1p62) << ops->name << " " << n << " " << squares;
+      ops->accumulate_slots_on_grid({.x_BJD = x.data(),
+                                     .stride = n,
+                                     .slot_BJ = slots.data(),
+                                     .sum = sum.data(),
+                                     .rows = 1,
+                                     .slots = n,
+                                     .d = 1,
+                                     .scale_B = &scale,
+                                     .sign = -1,
+                                     .squares_B = &squares});
+      EXPECT_TRUE(n < 4 ? squares == expected : squares >= 0x1p62) << ops->name << " " << n << " " << squares;
+      for (const int64_t s : sum) ASSERT_EQ(s, 0);
+    }
+  }
+}
+
 TEST(Formed, RowsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
   std::mt19937_64 random(TestSeed(4));
   for (const OpTable* ops : Tables()) {

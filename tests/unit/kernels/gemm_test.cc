@@ -270,6 +270,21 @@ TEST(LinearBackwardWeight, EveryTableStaysWithinContract) {
   });
 }
 
+// A device splits the rows between blocks. Vectors are used where strides allow.
+TEST(LinearBackwardWeight, ManyRowsDoToo) {
+  const uint64_t seed = TestSeed(8);
+  for (const OpTable* ops : TestedOps()) {
+    const OpTable perturbed = PerturbedTable<&OpTable::linear_backward_weight>(*ops);
+    for (const Shape& s : {Shape{129, 3, 5, 1}, {1000, 64, 64, 0}, {700, 2, 132, 4}, {2111, 65, 7, 3}}) {
+      for (const Store store : {Store::kAssign, Store::kAdd}) {
+        SCOPED_TRACE(testing::Message() << ops->name << ": " << s);
+        EXPECT_LE(CheckBackwardWeight(*ops, s, store, -0.37f, seed), 1);
+        EXPECT_GT(CheckBackwardWeight(perturbed, s, store, -0.37f, seed), 1) << "a wrong element went unnoticed";
+      }
+    }
+  }
+}
+
 TEST(ColumnSum, EveryTableStaysWithinContract) {
   HoldToContract<&OpTable::column_sum>(4, [](const Case& c) {
     return CheckColumnSum(*c.ops, c.shape, c.store, c.seed % 2 == 0 ? 1.0f : -0.37f, c.seed);

@@ -141,20 +141,24 @@ TEST(CudaGraph, EveryRecommenderGivesTheLossAndGradientsOfTheHost) {
   }
 }
 
-// On a device a head keeps neither logits nor gradients from one tile to the next.
+// Several tiles of the host are one of a device. Of several tiles of a device, a head keeps neither logits nor gradients
+// from one to the next.
 TEST(CudaGraph, ACatalogueOfSeveralTilesDoesToo) {
-  const Architecture a = UniformArchitecture{.num_items = 2 * kHeadTile + 40,
-                                             .max_length = 5,
-                                             .width = 4,
-                                             .num_heads = 2,
-                                             .num_blocks = 1,
-                                             .inner_width = 6,
-                                             .output_table = OutputTable::kUntied,
-                                             .output_bias = OutputBias::kTrained};
-  const std::vector<float> weights = test::RandomWeights(a, 4);
-  const test::OwnedRecord owned[] = {test::RandomRecord(a.num_items, 5, 1, 1), test::RandomRecord(a.num_items, 3, 2)};
-  const std::vector<Record> records = {owned[0].view(), owned[1].view()};
-  ExpectSame(Pass(a, TheDevice(), weights, records), Pass(a, kernels::ReferenceOps(), weights, records));
+  for (const size_t more : {kHeadTile, kDeviceHeadTile}) {
+    const Architecture a = UniformArchitecture{.num_items = static_cast<uint32_t>(more + kHeadTile + 40),
+                                               .max_length = 5,
+                                               .width = 4,
+                                               .num_heads = 2,
+                                               .num_blocks = 1,
+                                               .inner_width = 6,
+                                               .output_table = OutputTable::kUntied,
+                                               .output_bias = OutputBias::kTrained};
+    const std::vector<float> weights = test::RandomWeights(a, 4);
+    test::OwnedRecord owned[] = {test::RandomRecord(a.num_items, 5, 1, 1), test::RandomRecord(a.num_items, 3, 2)};
+    owned[1].targets[1] = static_cast<int32_t>(a.num_items - 1);  // in the last tile
+    const std::vector<Record> records = {owned[0].view(), owned[1].view()};
+    ExpectSame(Pass(a, TheDevice(), weights, records), Pass(a, kernels::ReferenceOps(), weights, records));
+  }
 }
 
 TEST(CudaGraph, ClassifiersDoToo) {
