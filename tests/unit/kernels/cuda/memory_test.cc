@@ -1,10 +1,12 @@
 // A device's memory under the emulator: copies and kernels reach it, the host does not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/emulate/memory.h"
+#include "kernels/cuda/results.h"
 
 namespace wisp::kernels::cuda::memory_test {
 namespace {
@@ -26,6 +28,34 @@ TEST(DeviceMemory, IsZeroedCopiedAndComputedWith) {
   EXPECT_EQ(host, std::vector<float>(kSize, 4.5f));
   device.memory.release(x, kSize * sizeof(float));
   EXPECT_EQ(AllocatedBytes(), before);
+}
+
+// The parts of a gradient over many rows lie in memory that outlives the op.
+TEST(DeviceMemory, NothingOfAGradientStays) {
+  constexpr size_t kRows = 1000, kWidth = 8;
+  const Device device(Ops(), Memory(DeviceMemory(), nullptr));
+  const auto floats = [&](size_t count) { return static_cast<float*>(device.memory.allocate(count * sizeof(float))); };
+  float *x = floats(kRows * kWidth), *dw = floats(kWidth * kWidth);
+  const std::vector<float> ones(kRows * kWidth, 1.0f);
+  device.memory.copy_in(x, ones.data(), ones.size() * sizeof(float));
+  device.ops->linear_backward_weight({.dy_RN = x,
+                                      .lddy = kWidth,
+                                      .x_RK = x,
+                                      .ldx = kWidth,
+                                      .dw_NK = dw,
+                                      .lddw = kWidth,
+                                      .rows = kRows,
+                                      .n = kWidth,
+                                      .k = kWidth,
+                                      .scale = 1.0f,
+                                      .store = Store::kAssign});
+  std::vector<float> sums(kWidth * kWidth);
+  device.memory.copy_out(sums.data(), dw, sums.size() * sizeof(float));
+  EXPECT_EQ(sums, std::vector<float>(kWidth * kWidth, kRows));
+  const float* scratch = emulate::ScratchForKernels();
+  EXPECT_EQ(std::count(scratch, scratch + kScratchFloats, 0.0f), static_cast<std::ptrdiff_t>(kScratchFloats));
+  device.memory.release(x, kRows * kWidth * sizeof(float));
+  device.memory.release(dw, kWidth * kWidth * sizeof(float));
 }
 
 TEST(DeviceMemoryDeathTest, TheHostCannotTouchIt) {
