@@ -354,11 +354,9 @@ struct SgdArgs {
 
 struct OpTable {
   const char* name;  // "reference", "AVX3", "AVX2", "NEON", ...
-  // Attention and rotary take several records in one call. False on the host, where one record at a time stays in
-  // cache.
+  // True if attention and rotary take several records in one call. On the host one record at a time stays in cache.
   bool takes_records;
-  // A device's processors: so much work fills it. 0 on the host.
-  uint32_t processors;
+  uint32_t processors;  // of a device; 0 on the host
   // The largest factor that products can represent; beyond it a factor becomes infinite. 0: that of float32.
   float largest_factor;
 
@@ -487,9 +485,8 @@ const OpTable* XnnpackOps();
 
 // For inference only: the fastest table with linear layers over 8-bit integers. Weights and inputs are quantised
 // symmetrically by row, and apart from that products are exact: each factor is off by up to half of 1/127 of the
-// largest of its row. A row's result does not depend on other rows. A row of x with NaN or infinity gives NaNs (if
-// bias, y and the sums can be added at all). Packed weights take a quarter of the memory. Null if we have no vector
-// code for this processor.
+// largest of its row. A row's result does not depend on other rows. A row of x with NaN or infinity gives NaNs. Packed
+// weights take a quarter of the memory. Null if we have no vector code for this processor.
 const OpTable* Int8Ops();
 
 // Every table this build has and this processor can run, reference first. For tests and `--ops`.

@@ -91,8 +91,8 @@ struct TwoFloats {
   }
 };
 
-// What two floats lose of small squares is below 2^-148 each. So a sum of a few that is less than 2^-100 and not 0 is
-// formed in double, and so is one that floats may not hold.
+// Two floats lose less than 2^-148 of a small square. So a sum of a few that is less than 2^-100 and not 0 is formed in
+// double, and so is one that floats may not hold.
 constexpr float kLeastSquares = 0x1p-100f, kMostSquares = 0x1p100f;
 __device__ inline double SumSquaresOf(const float (&x)[kColumns]) {
   TwoFloats sum;

@@ -5,8 +5,8 @@ FAULTS = [
     *table("kernels/cuda/stages/products.h", [
         ("product-reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k",
          "cuda_gemm_test:*"),
-        ("product-overwrites-a-slice-in-use", "MultiplyTile", "__syncthreads(); } const bool c_aligned", "} const bool c_aligned",
-         "cuda_gemm_test:*"),
+        ("product-overwrites-a-slice-in-use", "MultiplyTile", "__syncthreads(); } const bool c_aligned",
+         "} const bool c_aligned", "cuda_gemm_test:*"),
         ("product-reads-a-column-too-many", "Fetch", "along + j < along_end ?", "along + j <= along_end ?",
          "cuda_gemm_test:*"),
         ("vector-reads-beyond-a-row", "Fetch", "along + kVector <= along_end", "along < along_end",
