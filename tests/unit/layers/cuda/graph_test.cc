@@ -141,7 +141,7 @@ TEST(CudaGraph, EveryRecommenderGivesTheLossAndGradientsOfTheHost) {
   }
 }
 
-// Several tiles of the host are one of a device. Of several tiles of a device, a head keeps neither logits nor gradients
+// Several tiles of the host are one of a device. Of several tiles of its own a head keeps neither logits nor gradients
 // from one to the next.
 TEST(CudaGraph, ACatalogueOfSeveralTilesDoesToo) {
   for (const size_t more : {kHeadTile, kDeviceHeadTile}) {
