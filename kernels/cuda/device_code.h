@@ -107,8 +107,8 @@ void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&...
 __device__ inline size_t GlobalThread() { return size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ inline size_t AllThreads() { return size_t{gridDim.x} * blockDim.x; }
 
-// i / n and i % n, as of a row and a column. A GPU takes some twenty instructions for a division of 32 bits and a hundred
-// for one of 64, so only numbers that need 64 bits pay for them.
+// i / n and i % n, as of a row and a column. A GPU takes some twenty instructions for a division of 32 bits and a
+// hundred for one of 64, so only numbers that need 64 bits pay for them.
 struct Split {
   size_t quotient, rest;
 };

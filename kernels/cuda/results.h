@@ -10,8 +10,8 @@ namespace wisp::kernels::cuda {
 // Null if no memory is left; Wait then returns false.
 double* Results(size_t count);
 
-// kScratchFloats of the device's memory for the launches of one call of an op. They are zero, and the call's last launch
-// makes them zero again. They last as long as the process, so that nothing can fail for lack of them.
+// kScratchFloats of the device's memory for the launches of one call of an op. They are zero, and the call's last
+// launch makes them zero again. They last as long as the process, so that nothing can fail for lack of them.
 inline constexpr size_t kScratchFloats = size_t{1} << 19;
 float* Scratch();
 

@@ -3,8 +3,8 @@
 // On the host the exponentials of the logits are kept between the two sweeps if those of all records in the pass fit
 // kStoredLogitsBytes. A device has larger tiles; if one holds all items, the first sweep leaves the gradients in place
 // of the logits. Otherwise the second sweep computes each tile again, so the head's memory does not grow with the
-// catalogue. Then, with several records, emitted data is overwritten: a sink must take each factor before the next comes
-// (BatchGradients).
+// catalogue. Then, with several records, emitted data is overwritten: a sink must take each factor before the next
+// comes (BatchGradients).
 //
 //   head.Forward(context, h, targets, loss_B);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
