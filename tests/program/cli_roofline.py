@@ -4,7 +4,7 @@ really asked to do, by the emulator's module if this build has it."""
 import os
 import re
 
-from program import ROOT, build, exists, read, run, saved, says, write
+from program import ROOT, build, exists, read, root, run, saved, says, write
 
 small = "bench --what roofline --length 6 --items 40 --inner-width 16 --threads 1 --json"
 
@@ -92,14 +92,33 @@ def test_a_device_gives_the_same_counts():
             (kind, n, k) for kind in kinds for n, k in ((192, 64), (64, 64), (16, 64), (64, 16), (40, 64))
         }, found
         assert all(p["rows"] == 12 and p["records"] == 2 and p["us"]["median"] > 0 for p in r.json["products"])
-        # The goals stand beside the measured figures, also those that were not measured.
+        # A model brings its architecture, so that a recipe without one is counted too.
+        cafe = f"--model {ROOT}/models/cafe.wisp --recipe {ROOT}/models/recipes/cafe-device.json --batch 2"
+        r = run(f"lab bench --what roofline {cafe} --json")
+        assert [r["training"][k] for k in ("records", "length", "items")] == [2, 40, 480] and r["training"]["private"]
+        # The goals stand beside the measured figures.
         os.mkdir("goals")
-        r = run(f"lab bench --what train --batch 2 {tiny} --recipe {ROOT}/models/recipes/ml-1m-dp-10.json")
-        assert r["training"]["records"] == 2 and r["training"]["positions"] == 6
-        write("goals/train-2048.json", r.out)
+        write("goals/train-2048.json", run(f"lab bench --what train --batch 2 {tiny}").out)
         write("goals/roofline.json", run(f"lab bench --what roofline --batch 2 {tiny}").out)
-        write("goals/private.jsonl", '{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}\n')
-        r = run(f"{ROOT}/tests/cuda/goals goals")
+        write("goals/projected-cafe.json", r.out)
+        write("goals/module.json", '{"bytes": 4500000, "architectures": 3}\n')
+        write("goals/private.jsonl", '{"contender": "wisp"}\n{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}\n')
+        r = run("lab goals --figures goals")
         assert says("private over ordinary step.* missed$", r.out), "an emulator that meets a GPU's goal"
         assert says("ghost clipping.* 8.5 met$", r.out), "a goal that is met is not shown"
-        assert len(re.findall("(?m)not measured$", r.out)) >= 5, "what was not measured is not said"
+        assert says("module, MB .* 1.5 +1.5 met$", r.out), "a bound is not reached by its own value"
+        assert says("cafe on Orin.* met .projection.$", r.out), "a projection is not labelled"
+        listed = {g["work"]: g for g in run("lab goals --figures goals --json").json}
+        measured = {work for work, g in listed.items() if "measured" in g}
+        assert {work for work in listed if says(f"{re.escape(work)} .* not measured$", r.out)} == set(listed) - measured
+        assert len(measured) >= 8, measured
+
+
+def test_goals_are_those_of_the_page():
+    # kernels/cuda/README.md has the same list.
+    page = re.search(r"(?s)## Goals\n(.*)", read(root / "kernels/cuda/README.md"))[1]
+    rows = re.findall(r"(?m)^\| (.*) \| ([\d.]+) \|", page)
+    goals = run("lab goals --figures missing --json").json
+    assert rows == [(g["work"], f"{g['goal']:g}") for g in goals] and len(goals) > 10
+    assert all(g["verdict"] == "not measured" for g in goals)
+    run("lab goals", 2, "--figures")

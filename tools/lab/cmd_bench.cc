@@ -47,7 +47,7 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"sparse", {"--threads", "--batch", "--repeats"}},
     {"panels", {"--repeats"}},
-    {"roofline", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}}};
+    {"roofline", {"--model", "--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}}};
 
 Status CheckGiven(const BenchArguments& a) {
   for (const std::string& option : a.given) {

@@ -14,6 +14,7 @@ class LabCommandLine final : public ProgramCommands {
     AddPerplexity();
     AddReproduce();
     AddFields();
+    AddGoals();
     CheckNumbers(app_);
   }
 
@@ -116,7 +117,8 @@ class LabCommandLine final : public ProgramCommands {
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
     };
-    add("--model", bench_.model, "score: this model; default: one of the size of ML-1M. decoder: this file");
+    add("--model", bench_.model,
+        "score, roofline: this model; default: one of the size of ML-1M, or the recipe's. decoder: this file");
     add("--tensors", bench_.tensors,
         "encoder, decoder: write the results to this safetensors file; for the encoder its weights too");
     add("--recipe", bench_.recipe, "train, products, roofline: use this recipe's model, method, batch and length");
@@ -199,11 +201,20 @@ class LabCommandLine final : public ProgramCommands {
     chosen_.OnCall(c, ListFields, fields_);
   }
 
+  void AddGoals() {
+    CLI::App* c = app_.add_subcommand("goals",
+                                      "Print the goals for GPUs beside what tests/cuda/gpu measured.\n"
+                                      "  wisp-lab goals --figures results");
+    c->add_option("--figures", goals_.figures, "The folder that tests/cuda/gpu left")->required();
+    chosen_.OnCall(c, PrintGoals, goals_);
+  }
+
   AuditArguments audit_;
   BenchArguments bench_;
   PerplexityArguments perplexity_;
   ReproduceArguments reproduce_;
   FieldsArguments fields_;
+  GoalsArguments goals_;
 };
 
 }  // namespace

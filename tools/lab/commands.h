@@ -47,6 +47,10 @@ struct ReproduceArguments {
 
 struct FieldsArguments {};
 
+struct GoalsArguments {
+  std::string figures;  // a folder
+};
+
 struct PerplexityArguments {
   std::string model, adapter, base, texts, record = "line";
   std::vector<double> epsilons = {1, 2, 4, 8, 16, 32, 64};
@@ -62,6 +66,7 @@ Status AuditDecodingCommand(const AuditArguments& arguments, OutputFormat format
 Status Bench(const BenchArguments& arguments, OutputFormat format);
 Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 Status ListFields(const FieldsArguments& arguments, OutputFormat format);
+Status PrintGoals(const GoalsArguments& arguments, OutputFormat format);
 // Computes the perplexity of texts under the laws of Majmudar et al. 2022, figure 2 (mixed with the uniform), and under
 // the anchored one, by pure composition and by PLD. Beside them stand the model and the base alone. Not private: local
 // only.

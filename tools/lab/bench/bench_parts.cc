@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/model/model_file.h"
 #include "runtime/train/memory.h"
 #include "tools/lab/bench/bench_checks.h"
 #include "tools/wisp/device.h"
@@ -53,8 +54,13 @@ Result<BenchSubject> MakeBenchSubject(const BenchArguments& a) {
     s.initialisation = recipe.initialisation;
     s.training = recipe.training;
     if (!IsGiven(a, "--batch")) s.batch = recipe.training.expected_batch;
-    if (!IsGiven(a, "--length")) s.length = s.architecture.max_length;
   }
+  const bool of_model = a.what == "roofline" && !a.model.empty();
+  if (of_model) {
+    WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
+    s.architecture = model.architecture();
+  }
+  if (!IsGiven(a, "--length") && (of_model || !a.recipe.empty())) s.length = s.architecture.max_length;
   WISP_RETURN_IF_ERROR(Validate(s.architecture));
   if (s.length <= s.architecture.max_length) return s;
   return InvalidArgument("--length is ", s.length, ", allowed are 1 to ", s.architecture.max_length);

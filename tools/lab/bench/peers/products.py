@@ -23,6 +23,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wisp", default="build/release/wisp", help="the program")
     parser.add_argument("--recipe", help="products of this recipe's model; default: the bench's own")
+    parser.add_argument("--batch", type=int, help="records of the step; default: the recipe's or the bench's own")
+    parser.add_argument("--inner-width", type=int, help="inner width of feed-forward layers, without --recipe")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument("--device-module", metavar="FILE", help="wisp's kernels of that device")
     parser.add_argument("--repeats", type=int, default=11, help="samples of each product")
@@ -85,8 +87,10 @@ def main():
                                            *(("--device-module", a.device_module) if a.device_module else ()))
     report = figures.Report(a.json)
     try:
-        ours = Wisp(os.path.abspath(a.wisp), device).bench("--what", "products", "--repeats", a.repeats,
-                                                           *(("--recipe", a.recipe) if a.recipe else ()))
+        chosen = (("--recipe", a.recipe), ("--batch", a.batch), ("--inner-width", a.inner_width))
+        ours = Wisp(os.path.abspath(a.wisp), device).bench(
+            "--what", "products", "--repeats", a.repeats, *(word for pair in chosen if pair[1] for word in pair)
+        )
     except (WispError, json.JSONDecodeError) as error:
         print(f"products: {error}", file=sys.stderr)
         return 1

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# tests/cuda/gpu with made-up programs: what it counts, a step that hangs, an interruption and its resumption, time that
+# runs out, and a machine without a GPU.
+#   tests/cuda/gpu_script.sh BUILD_FOLDER
+. "$(dirname "$0")/../shell.sh" "$1"
+root=$(cd "$root/.." && pwd)
+
+# A build folder whose programs note that they ran.
+mkdir made
+program() { printf '#!/bin/sh\n%s\n' "$2" >"made/$1"; chmod +x "made/$1"; }
+program gpu_graphs_tests '[ ! -e no_gpu ] || { echo "skipped: there is no NVIDIA driver"; exit 77; }'
+program gpu_ops_tests "case \$0 in
+  *gpu_b_test) echo 'value is 1, FAILED'; exit 1 ;;
+  *gpu_c_test) [ ! -e hangs ] || sleep 60 ;;
+  *gpu_d_test) [ ! -e lost ] || exit 77 ;;
+esac
+echo \$0 >>ran"
+ln -s "$lab" made/wisp-lab
+: >made/libwisp_cuda.so
+for test in a b c d e; do ln -s gpu_ops_tests made/gpu_${test}_test; done
+gpu() { # CODE LAST_LINE OPTIONS...; a pattern
+  local code=0
+  "$root/tests/cuda/gpu" made "${@:3}" >out 2>&1 || code=$?
+  [ $code -eq "$1" ] && [[ "$(tail -1 out)" =~ ^$2$ ]] || fail "${*:3}: expected $1 and '$2': $code, $(tail -3 out)"
+}
+ran() { [ "$(wc -l <ran)" -eq "$1" ] || fail "$1 steps should have run so far: $(cat ran)"; }
+
+touch no_gpu
+for part in ops graphs figures peers sanitize; do
+  gpu 77 "skipped: there is no NVIDIA driver" --only $part --out none
+done
+[ -z "$(ls none)" ] || fail "results without a GPU: $(ls none)"
+rm no_gpu
+
+# One step fails and one hangs; the others run, and none runs again.
+touch hangs
+gpu 1 "3 passed, 2 failed, 0 wait" --only ops --out first --seconds 4
+grep -q "FAILED  killed after 1 s: gpu_c_test" out || fail "the step that hangs is not named: $(cat out)"
+grep -q "value is 1, FAILED" out || fail "what a failed step said is not shown"
+ran 3
+gpu 1 "3 passed, 2 failed, 0 wait" --only ops --out first
+ran 3
+rm hangs first/gpu_c_test.result
+gpu 1 "4 passed, 1 failed, 0 wait" --only ops --out first
+ran 4
+gpu 0 "1 passed, 0 failed, 0 wait" --only ops --out first --steps 'gpu_a*'
+
+# A part that is killed in a step leaves no result of it, and resumes.
+rm ran && touch hangs
+"$root/tests/cuda/gpu" made --only ops --out second >out 2>&1 &
+while [ ! -e second/gpu_b_test.result ] || [ ! -e "$(echo second/.work.*/said)" ]; do sleep 0.05; done
+sleep 0.2
+kill $! && wait $!
+[ $? -eq 130 ] || fail "it is not interrupted"
+[ ! -e second/gpu_c_test.result ] && [ -e second/gpu_a_test.result ] || fail "after an interruption: $(ls second)"
+[ "$(find second -name '.work*')" = "" ] || fail "an interruption leaves its work folder"
+rm hangs
+gpu 1 "4 passed, 1 failed, 0 wait" --only ops --out second
+ran 4
+
+# Time runs out: what a part has no time for waits, and runs at the next call.
+touch hangs
+gpu 1 ".*, [2-5] wait" --only ops --out third --seconds 1
+[ ! -e third/gpu_e_test.result ] || fail "a step that waits has a result"
+rm hangs
+gpu 1 ".*, [12] failed, 0 wait" --only ops --out third
+
+# After the first step a missing GPU is a fault, not a reason to skip.
+touch lost
+gpu 1 "3 passed, 2 failed, 0 wait" --only ops --out fourth
+grep -q "exit code 77: gpu_d_test" out || fail "a GPU that is lost is not said"
+
+# Results of another build are not mixed with these.
+echo "another" >made/libwisp_cuda.so
+gpu 2 "tests/cuda/gpu: $work/first has results of another build or size: name another folder, or remove it" --only ops --out first
+gpu 77 "without peers: they need --peers PYTHON, with tools/lab/bench/peers/requirements.txt and a PyTorch that sees this GPU" \
+  --only peers --out fifth
+gpu 2 "tests/cuda/gpu: --only is 'all', allowed are ops, graphs, figures, peers and sanitize" --only all
+finish
