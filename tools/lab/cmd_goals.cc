@@ -102,7 +102,7 @@ class MeasuredFigures {
 
 std::vector<GpuGoal> ListGoals(const MeasuredFigures& f) {
   const char* const step = "train-2048.json";
-  const Measured bytes = f.Get("module.json", "/bytes", 1e-6), architectures = f.Get("module.json", "/architectures");
+  const Measured bytes = f.Get("module.json", "/bytes"), architectures = f.Get("module.json", "/architectures");
   return {
       {"private step of 2,048 records, ms", 45, false, f.Get(step, "/training/private_step_seconds/median", 1e3)},
       {"ordinary step of 2,048 records, ms", 40, false, f.Get(step, "/training/ordinary_step_seconds/median", 1e3)},
@@ -120,7 +120,7 @@ std::vector<GpuGoal> ListGoals(const MeasuredFigures& f) {
        f.GetOf("products.jsonl", "geometric mean", "/share_of_its_speed")},
       {"memory-bound ops, share of a copy's bandwidth", 0.75, true, f.ShareOfBandwidth()},
       {"module, MB for each architecture", 1.5, false,
-       bytes && architectures ? Measured(*bytes / *architectures) : Measured()},
+       bytes && architectures ? Measured(*bytes / *architectures / 1e6) : Measured()},
       {"private step of 2,048 records on Orin, ms", 500, false,
        f.Get("projected-step.json", "/training/total/roofline_ms/Orin"), true},
       {"training on 2,000 people of the cafe on Orin, s", 60, false,
