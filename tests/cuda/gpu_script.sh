@@ -54,9 +54,13 @@ kill $! && wait $!
 [ $? -eq 130 ] || fail "it is not interrupted"
 [ ! -e second/gpu_c_test.result ] && [ -e second/gpu_a_test.result ] || fail "after an interruption: $(ls second)"
 [ "$(find second -name '.work*')" = "" ] || fail "an interruption leaves its work folder"
+"$root/tests/cuda/gpu" made --only ops --out second >out 2>&1 &
+while [ ! -e "$(echo second/.work.*/said)" ]; do sleep 0.05; done
+kill -9 $! && wait $! 2>/dev/null
 rm hangs
 gpu 1 "4 passed, 1 failed, 0 wait" --only ops --out second
 ran 4
+[ "$(find second -name '.work*')" = "" ] || fail "the work folder of a killed call stays"
 
 # Time runs out: what a part has no time for waits, and runs at the next call.
 touch hangs
