@@ -1,6 +1,7 @@
 """wisp-lab bench --what roofline: its counts are compared with figures by hand, and with the work that a device is
 really asked to do, by the emulator's module if this build has it."""
 
+import json
 import os
 import re
 
@@ -99,7 +100,13 @@ def test_a_device_gives_the_same_counts():
         # The goals stand beside the measured figures.
         os.mkdir("goals")
         write("goals/train-2048.json", run(f"lab bench --what train --batch 2 {tiny}").out)
-        write("goals/roofline.json", run(f"lab bench --what roofline --batch 2 {tiny}").out)
+        # Ops at 1,000 GB/s: two that memory bounds, one that arithmetic bounds, one that is too short to count.
+        ops = [
+            {"bytes": b * 1e9, "operations": o * 1e9, "calls": c, "measured_ms": {"median": ms}}
+            for b, o, c, ms in ((1, 0, 1, 2), (3, 1, 1, 4), (1, 90, 1, 100), (1, 0, 1000, 50))
+        ]
+        here = {"name": "here", "gb_per_s": 1000, "gflops": 20000}
+        write("goals/roofline.json", json.dumps({"devices": [{"name": "H100"}, here], "training": {"ops": ops}}))
         write("goals/projected-cafe.json", r.out)
         write("goals/module.json", '{"bytes": 4500000, "architectures": 3}\n')
         ghost = '{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}'
@@ -112,7 +119,8 @@ def test_a_device_gives_the_same_counts():
         listed = {g["work"]: g for g in run("lab goals --figures goals --json").json}
         measured = {work for work, g in listed.items() if "measured" in g}
         assert {work for work in listed if says(f"{re.escape(work)} .* not measured$", r.out)} == set(listed) - measured
-        assert len(measured) >= 8, measured
+        assert len(measured) == 8, measured
+        assert abs(listed["memory-bound ops, share of a copy's bandwidth"]["measured"] - 4 / 6) < 1e-9
 
 
 def test_goals_are_those_of_the_page():

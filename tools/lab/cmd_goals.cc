@@ -56,7 +56,9 @@ class MeasuredFigures {
     if (!gb_per_s) return {};
     const double gflops = Here("gflops").value_or(0);
     double least = 0, taken = 0;
-    for (const Json& op : Read("roofline.json")[0]["training"]["ops"]) {
+    const std::vector<Json> roofline = Read("roofline.json");
+    if (!roofline[0].contains(Json::json_pointer("/training/ops"))) return {};
+    for (const Json& op : roofline[0]["training"]["ops"]) {
       const double memory_ms = op["bytes"].get<double>() / *gb_per_s / 1e6;
       const double arithmetic_ms = gflops > 0 ? op["operations"].get<double>() / gflops / 1e6 : 0;
       if (memory_ms < arithmetic_ms || memory_ms / op["calls"].get<double>() < kFillsTheChipMs) continue;
