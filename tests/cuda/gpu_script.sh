@@ -8,7 +8,8 @@ root=$(cd "$root/.." && pwd)
 # A build folder whose programs note that they ran.
 mkdir made
 program() { printf '#!/bin/sh\n%s\n' "$2" >"made/$1"; chmod +x "made/$1"; }
-program gpu_graphs_tests '[ ! -e no_gpu ] || { echo "skipped: there is no NVIDIA driver"; exit 77; }'
+program wisp '[ ! -e no_gpu ] || { echo "wisp: there is no device cuda: there is no NVIDIA driver"; exit 3; }
+[ ! -e wrong ] || { echo "wisp: that is no module of wisp"; exit 3; }'
 program gpu_ops_tests 'is() { [ -e $1 ] && grep -q ${0##*/} $1; }
 if is hangs; then echo $$ >process; exec sleep 60; fi
 ! is slow || sleep 1.2
@@ -29,10 +30,15 @@ ran() { [ "$(wc -l <ran)" -eq "$1" ] || fail "$1 steps should have run so far: $
 
 touch no_gpu
 for part in ops graphs figures peers sanitize; do
-  gpu 77 "skipped: there is no NVIDIA driver" --only $part --out none
+  gpu 77 "skipped: wisp: there is no device cuda: there is no NVIDIA driver" --only $part --out none
 done
 [ -z "$(ls none)" ] || fail "results without a GPU: $(ls none)"
 rm no_gpu
+touch wrong
+gpu 1 "FAILED: the GPU is not opened .exit code 3.: wisp: that is no module of wisp" --only ops --out none
+rm wrong
+gpu 77 "without graphs: this build has no program gpu_graphs_tests" --only graphs --out none
+rm -r none
 
 # One step fails and one hangs; the others run, and none runs again.
 set_to hangs c
