@@ -14,6 +14,9 @@ for file in "$there"/bin/* "$there/libwisp_cuda.so"; do
   strange=$(grep '=>' out | grep -v "=> $there/") && fail "$file needs this machine's $strange"
 done
 "$there"/c_library/ld-linux-* --library-path "$there/c_library:$there/lib" "$there/bin/wisp" --version >out || fail "the packed loader starts nothing"
+for name in libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0; do
+  [ -e "$there/c_library/$name" ] || fail "the packed C library lacks $name, which a driver's libraries need"
+done
 for link in $(find wisp-gpu -type l); do
   [[ $(readlink -f "$link") = $work/wisp-gpu/* ]] || fail "$link leads out of the archive"
 done
