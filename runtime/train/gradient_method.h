@@ -3,7 +3,7 @@
 //
 //   method->Begin(step, weights, batch, noise);                 // one thread
 //   records -> method->GetGradients(worker) ...                  // all workers
-//   method->DrawNoise(worker, noise);                           // all workers, while others are still at their records
+//   method->DrawNoise(worker, noise, share);                    // all workers, while records pass; at the end share 1
 //   method->Reduce();                                           // one thread
 //   method->AddNoise(worker, noise);                            // all workers
 //   method->Prepare();                                          // one thread
@@ -51,8 +51,9 @@ class GradientMethod {
   // method makes before the sum.
   virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch,
                      privacy::RandomStream& noise) = 0;
-  // Draws noise that need not wait for the sum.
-  virtual void DrawNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
+  // Draws noise that need not wait for the sum, until this share of the worker's is drawn: 0 to 1, never less than
+  // before in the step. The last call of a step has 1.
+  virtual void DrawNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/, double /*share*/) {}
   virtual void Reduce() {}
   virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Prepare() {}

@@ -71,7 +71,7 @@ void GradientStep::WantStates(StateCache& states) const {
 void GradientStep::Assign() {
   for (auto& w : workers_) {
     w->records.clear();
-    w->load = 0;
+    w->load = w->num_begun = 0;
     w->loss = w->norm = 0;
     w->num_targets = w->num_dropped = w->num_clipped = 0;
   }
@@ -92,11 +92,20 @@ void GradientStep::Assign() {
   }
 }
 
+size_t GradientStep::CountRecords(size_t index) const {
+  if (is_balanced()) return workers_[index]->records.size();
+  return (batch_.size() - index + context_->num_callers - 1) / context_->num_callers;
+}
+
 void GradientStep::RunRecords(size_t index) {
+  const auto take_up = [this, index](uint32_t record) {
+    AddRecord(index, record);
+    ++workers_[index]->num_begun;
+  };
   if (is_balanced()) {
-    for (const uint32_t i : workers_[index]->records) AddRecord(index, i);
+    for (const uint32_t i : workers_[index]->records) take_up(i);
   } else {
-    for (size_t i = index; i < batch_.size(); i += context_->num_callers) AddRecord(index, batch_[i]);
+    for (size_t i = index; i < batch_.size(); i += context_->num_callers) take_up(batch_[i]);
   }
   RunWaiting(index);
 }
@@ -127,7 +136,10 @@ void GradientStep::RunWaiting(size_t index) {
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
                         .head_input = worker.head_noise ? worker.head_noise->Input() : context_->inference_input()};
   if (context_->states) context_->states->Load(index, context);
-  for (const auto& outcome : worker.pass.Run(context, method_->GetGradients(index))) {
+  // A device computes while the share of the noise is drawn that is due after these records.
+  const double share = static_cast<double>(worker.num_begun) / static_cast<double>(CountRecords(index));
+  const auto draw = [&] { method_->DrawNoise(index, context_->GetNoise(index), share); };
+  for (const auto& outcome : worker.pass.Run(context, method_->GetGradients(index), draw)) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
     worker.num_clipped += outcome.gradient.finite && outcome.gradient.factor < 1 ? 1 : 0;
@@ -167,7 +179,7 @@ Status GradientStep::Run(StepReport& report) {
   method_->Begin(c.step, weights, {batch_records_, negatives()}, c.GetNoise(0));
   c.workers.Run([this](size_t w) {
     if (w < context_->num_callers) RunRecords(w);
-    method_->DrawNoise(w, context_->GetNoise(w));
+    method_->DrawNoise(w, context_->GetNoise(w), 1);
   });
   WISP_RETURN_IF_ERROR(c.weights.WaitForDevice("the records of a step passed"));
   const size_t targets = AddFigures(report);

@@ -42,7 +42,8 @@ class GradientStep final : public StepPart {
     RecordPass<Graph> pass;
     std::unique_ptr<HeadNoise> head_noise;
     std::vector<uint32_t> records;
-    size_t load = 0;
+    size_t load = 0;       // rows of its records
+    size_t num_begun = 0;  // records that it has taken up
     double loss = 0, norm = 0;
     size_t num_targets = 0, num_dropped = 0, num_clipped = 0;
   };
@@ -53,6 +54,7 @@ class GradientStep final : public StepPart {
   void RunRecords(size_t worker);
   void AddRecord(size_t worker, uint32_t record);
   void RunWaiting(size_t worker);
+  size_t CountRecords(size_t worker) const;
   // Adds the workers' figures to the report. Returns the number of targets.
   size_t AddFigures(StepReport& report) const;
   double Divisor(size_t num_targets) const;

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/core/function_ref.h"
 #include "runtime/gradients/factor_batch.h"
 #include "runtime/gradients/record_gradients.h"
 #include "runtime/layers/graph.h"
@@ -62,12 +63,14 @@ class RecordPass {
     rows_ += record.inputs.size();
   }
   // Runs all waiting records, at least one, in order, each as if it were alone, and empties the queue. The result is
-  // valid until the next call.
-  std::span<const Outcome> Run(RecordContext& context, Gradients gradients) {
+  // valid until the next call. `meanwhile` is called once if records are taken together: a device then computes, and
+  // the host has nothing else to do.
+  std::span<const Outcome> Run(
+      RecordContext& context, Gradients gradients, FunctionRef<void()> meanwhile = [] {}) {
     outcomes_.clear();
     context.options_B = options_.data();
     if (gradients.at_once() != nullptr) {
-      RunAtOnce(context, *gradients.at_once());
+      RunAtOnce(context, *gradients.at_once(), meanwhile);
     } else {
       batch_.size() == 1 ? RunOne(context, *gradients.one_by_one()) : RunSeveral(context, *gradients.one_by_one());
     }
@@ -124,11 +127,12 @@ class RecordPass {
     }
   }
 
-  void RunAtOnce(RecordContext& context, BatchGradients& gradients) {
+  void RunAtOnce(RecordContext& context, BatchGradients& gradients, FunctionRef<void()> meanwhile) {
     gradients.TakeOptions(options_.data());
     gradients.BeginRecords(batch_);
     graph_.Forward(context, batch_, losses_.data());
     graph_.Backward(context, batch_, gradients);
+    meanwhile();
     const std::span<const RecordOutcome> outcomes = gradients.FinishRecords();
     for (size_t b = 0; b < batch_.size(); ++b) outcomes_.push_back({Loss(b), outcomes[b]});
   }

@@ -9,13 +9,27 @@ SumMethod::SumMethod(const MethodSetup& s, size_t size, uint64_t num_released)
     : graph_(&s.graph),
       trained_(&s.trained),
       num_workers_(s.options.num_threads),
-      sum_(s.graph.device(), s.options, size, num_released) {
+      sum_(s.graph.device(), s.options, size, num_released),
+      num_drawn_(num_workers_) {
   gradients_.reserve(NumCallers(s.options));
 }
 
-void SumMethod::DrawNoise(size_t worker, privacy::RandomStream& noise) {
+void SumMethod::BeginSum(uint64_t step, size_t size, privacy::RandomStream& noise) {
+  sum_.Begin(step, size, noise);
+  std::fill(num_drawn_.begin(), num_drawn_.end(), 0);
+}
+
+void SumMethod::DrawNoise(size_t worker, privacy::RandomStream& noise, double share) {
   if (!sum_.draws_ahead()) return;
-  ForEachPiece(worker, [&](const Piece& piece) { sum_.DrawAhead(piece.offset, piece.n, noise); });
+  size_t num_pieces = 0, turn = 0;
+  ForEachPiece(worker, [&](const Piece&) { ++num_pieces; });
+  const auto until = static_cast<size_t>(share * static_cast<double>(num_pieces));
+  size_t& drawn = num_drawn_[worker];
+  ForEachPiece(worker, [&](const Piece& piece) {
+    if (turn++ != drawn || drawn >= until) return;
+    sum_.DrawAhead(piece.offset, piece.n, noise);
+    ++drawn;
+  });
 }
 
 void SumMethod::Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) {

@@ -39,7 +39,7 @@ inline constexpr size_t kUpdateChunk = 4096;
 class SumMethod : public GradientMethod {
  public:
   Gradients GetGradients(size_t worker) override { return gradients_[worker < gradients_.size() ? worker : 0].get(); }
-  void DrawNoise(size_t worker, privacy::RandomStream& noise) override;
+  void DrawNoise(size_t worker, privacy::RandomStream& noise, double share) override;
   void Reduce() override { sum_.Reduce(); }
   void Prepare() override { sum_.Send(); }
   void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) override;
@@ -55,6 +55,8 @@ class SumMethod : public GradientMethod {
 
   // `size` and `num_released` as StepSum's.
   SumMethod(const MethodSetup& setup, size_t size, uint64_t num_released);
+  // Begins the sum of a step (StepSum::Begin).
+  void BeginSum(uint64_t step, size_t size, privacy::RandomStream& noise);
   // Calls `visit` for this worker's pieces of the step's sum, of at most kUpdateChunk numbers: together each coordinate
   // once. Their order is that in which noise is drawn.
   virtual void ForEachPiece(size_t worker, const Visit& visit) const = 0;
@@ -95,6 +97,7 @@ class SumMethod : public GradientMethod {
 
  private:
   std::vector<OwnedGradients> gradients_;
+  std::vector<size_t> num_drawn_;  // for each worker: pieces whose noise of this step is drawn ahead
 };
 
 // A sum in the layout of the trained weights.
@@ -102,7 +105,7 @@ class FlatMethod : public SumMethod {
  public:
   void Begin(uint64_t step, std::span<const float> /*weights*/, const StepBatch& /*batch*/,
              privacy::RandomStream& noise) override {
-    sum_.Begin(step, trained_->size(), noise);
+    BeginSum(step, trained_->size(), noise);
   }
 
  protected:

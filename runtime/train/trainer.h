@@ -11,8 +11,8 @@
 //   ledger        Trainer::Step charges every part of the step (or the block it opens) before anything is drawn
 //   noise         StepSum and HeadReleases, exact discrete Gaussian on the integer grid of privacy::ExactGrid
 //
-// On a device (TrainingOptions::device) one worker runs the records, in larger batches, and the others draw noise.
-// Weights are copied to the host on request; a private step's sum never is.
+// On a device (TrainingOptions::device) one worker runs the records, in larger batches. It draws its noise while the
+// device computes, as the others do. Weights are copied to the host on request; a private step's sum never is.
 //
 // Determinism: equal seeds, options and numbers of threads give equal bits (except private runs with a secure
 // generator, on purpose). A steady step allocates nothing.

@@ -61,7 +61,7 @@ class RgpMethod final : public SumMethod {
       weights = weights_;
     }
     carriers_.Update(weights, start_, step, randomness_.OfStep(step), first_held_);
-    sum_.Begin(step, carriers_.release_size(), noise);
+    BeginSum(step, carriers_.release_size(), noise);
   }
 
   void AddNoise(size_t worker, privacy::RandomStream& noise) override {

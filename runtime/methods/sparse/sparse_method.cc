@@ -85,7 +85,7 @@ class SparseMethod final : public SumMethod {
   void Begin(uint64_t step, std::span<const float>, const StepBatch& batch, privacy::RandomStream& noise) override {
     step_rows_.Choose(batch, noise);
     SetRows(batch.negatives);
-    sum_.Begin(step, layout_.size(rows_.size()), noise);
+    BeginSum(step, layout_.size(rows_.size()), noise);
   }
 
   bool ReadsBatch() const override { return step_rows_.selects(); }

@@ -100,7 +100,7 @@ class ThroughRelease final : public Observed {
                    random_);
     for (const Record* record : batch_) Add(*record);
     RunWaiting();
-    method_->DrawNoise(0, random_);
+    method_->DrawNoise(0, random_, 1);
     method_->Reduce();
     method_->AddNoise(0, random_);
     method_->Prepare();
