@@ -33,7 +33,8 @@ foreach(architecture ${WISP_CUDA_ARCHITECTURES})
 endforeach()
 # PTX, which the driver compiles for GPUs that are not listed.
 list(APPEND cuda_flags -gencode arch=compute_80,code=compute_80)
-if(nvcc_version VERSION_GREATER_EQUAL 12.8)
+# Drivers before that of CUDA 12.4 cannot read this compression. Code of CUDA 13 needs a later driver anyway.
+if(nvcc_version VERSION_GREATER_EQUAL 13)
   list(APPEND cuda_flags --compress-mode=size)
 endif()
 file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cc kernels/cuda/gpu/*.cc)
