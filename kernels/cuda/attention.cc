@@ -230,8 +230,8 @@ void Forward(const AttentionForwardArgs<>& args) {
   const AttentionForwardArgs<> a = ForDevice(args);
   if (IsGathering() && args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOneRecord(a);
   ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
-    a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a, attended)
-                                : Launch(AttendQueries<kChunks, false>, grid, a, attended);
+    a.value_variance != nullptr ? Launch<AttendQueries<kChunks, true>>(grid, a, attended)
+                                : Launch<AttendQueries<kChunks, false>>(grid, a, attended);
   });
 }
 
@@ -239,10 +239,10 @@ void Backward(const AttentionBackwardArgs<>& args) {
   const AttentionBackwardArgs<> a = ForDevice(args);
   const size_t kv_heads = a.kv_heads == 0 ? a.heads : a.kv_heads;
   ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
-    Launch(QueryGradients<kChunks>, grid, a, attended);
+    Launch<QueryGradients<kChunks>>(grid, a, attended);
   });
   ForAttended(args, a.num_keys, kv_heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
-    Launch(KeyGradients<kChunks>, grid, a, attended);
+    Launch<KeyGradients<kChunks>>(grid, a, attended);
   });
 }
 

@@ -5,7 +5,7 @@
 //     ...
 //     __syncthreads();
 //   }
-//   Launch(ScaleRows, {.blocks = 12, .threads = 256}, x, y, rows);
+//   Launch<ScaleRows>({.blocks = 12, .threads = 256}, x, y, rows);
 //
 // Kernels take their arguments by value. They use only what this file declares: thread and block indices along x and y,
 // __syncthreads, shuffles and votes of whole warps, and the functions below. So every kernel also runs in the emulator
@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "kernels/cuda/program.h"
 
@@ -46,30 +47,55 @@ struct alignas(16) Shared {
   __device__ T& operator[](unsigned i) { return values[i]; }
 };
 
-// Launches a kernel, which runs after everything that was launched before.
+// Every kernel that a launch below names is known before anything runs, so that all are loaded when the GPU is opened.
+template <auto kKernel>
+inline const bool kIsKnown = KnowKernel(reinterpret_cast<const void*>(kKernel));
+
 template <class... Parameters, class... Arguments>
-void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
-  FlushProgram();
-  kernel<<<dim3(grid.blocks, grid.blocks_y), grid.threads, 0, Stream()>>>(arguments...);
+void LaunchKernel(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
+  std::tuple<Parameters...> values(arguments...);
+  const OnGpu on_gpu;
+  std::apply(
+      [&](auto&... value) {
+        void* addresses[] = {const_cast<void*>(static_cast<const void*>(&value))...};
+        Note(cudaLaunchKernel(kernel, dim3(grid.blocks, grid.blocks_y), dim3(grid.threads), addresses, 0, Stream()));
+      },
+      values);
   NoteLaunch();
+}
+
+// Launches a kernel, which runs after everything that was launched before.
+template <auto kKernel, class... Arguments>
+void Launch(const Grid& grid, const Arguments&... arguments) {
+  (void)kIsKnown<kKernel>;
+  FlushProgram();
+  LaunchKernel(kKernel, grid, arguments...);
 }
 
 // An argument that is read where the launch stores it. It is not copied, whatever its size.
 #define WISP_IN_PLACE(Type) const __grid_constant__ Type
 
 // The number of blocks that can run at the same time and wait for each other; 0 if the device does not support it.
-template <class Argument>
-unsigned BlocksTogether(void (*kernel)(Argument), unsigned threads) {
-  return BlocksAtOnce(reinterpret_cast<const void*>(kernel), threads);
+template <auto kKernel>
+unsigned BlocksTogether(unsigned threads) {
+  return BlocksAtOnce(reinterpret_cast<const void*>(kKernel), threads);
 }
 
-// Launches at most this many blocks, which may wait for each other.
-template <class Parameter, class Argument>
-void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
+// Launches at most this many blocks, which may wait for each other. False if the device refuses such a launch: then
+// nothing was launched, and nothing has failed. It never refuses a single block, which waits for no other: there
+// kernels must not call GridBarrier.
+template <auto kKernel, class Argument>
+bool LaunchTogether(unsigned blocks, unsigned threads, const Argument& argument) {
+  (void)kIsKnown<kKernel>;
   void* arguments[] = {const_cast<Argument*>(&argument)};
-  Note(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), arguments, 0,
-                                   Stream()));
+  const OnGpu on_gpu;
+  const cudaError_t error =
+      blocks == 1 ? cudaLaunchKernel(kKernel, dim3(blocks), dim3(threads), arguments, 0, Stream())
+                  : cudaLaunchCooperativeKernel(kKernel, dim3(blocks), dim3(threads), arguments, 0, Stream());
+  if (blocks > 1 && IsRefusal(error)) return ClearIfFailed(error);
+  Note(error);
   NoteLaunch();
+  return true;
 }
 
 #else
@@ -77,28 +103,35 @@ void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads
 #define WISP_UNROLL
 #define WISP_IN_PLACE(Type) const Type&
 
-template <class Argument>
-unsigned BlocksTogether(void (*)(Argument), unsigned) {
+template <auto kKernel>
+unsigned BlocksTogether(unsigned) {
   return emulate::kBlocksTogether;
 }
 
 inline unsigned CountProcessors() { return emulate::kBlocksTogether; }
 
-template <class Parameter, class Argument>
-void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
-  emulate::CountParameters(sizeof(Parameter));
-  emulate::RunTogether(blocks, threads, [&] { kernel(argument); });
+template <auto kKernel, class Argument>
+bool LaunchTogether(unsigned blocks, unsigned threads, const Argument& argument) {
+  if (blocks > 1 && emulate::RefusesTogether()) return false;
+  emulate::CountParameters(sizeof(Argument));
+  emulate::RunTogether(blocks, threads, [&] { kKernel(argument); });
+  return true;
 }
 
 template <class T, unsigned kSize>
 using Shared = emulate::Shared<T, kSize>;
 
-template <class... Parameters, class... Arguments>
-void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
-  FlushProgram();
+template <class... Parameters>
+void CountParametersOf(void (*)(Parameters...)) {
   (emulate::CountParameters(sizeof(Parameters)), ...);
+}
+
+template <auto kKernel, class... Arguments>
+void Launch(const Grid& grid, const Arguments&... arguments) {
+  FlushProgram();
+  CountParametersOf(kKernel);
   (emulate::CheckArgument(arguments), ...);
-  emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kernel(arguments...); });
+  emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kKernel(arguments...); });
 }
 
 #endif

@@ -56,7 +56,7 @@ void DrawKeep(const DrawKeepArgs& a) {
       keys.of[b] = Mix(MakeOptions(a.options_B, records.first + b).dropout_seed + kGolden * (a.site + 1));
     }
     const Grid grid = {.blocks = BlocksFor(a.width * FindLongest(records), 256, 64), .blocks_y = records.count};
-    if (grid.blocks > 0) Launch(DrawMasks, grid, a.keep_RW, a.width, a.threshold, records, keys);
+    if (grid.blocks > 0) Launch<DrawMasks>(grid, a.keep_RW, a.width, a.threshold, records, keys);
   });
 }
 

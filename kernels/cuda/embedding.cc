@@ -33,7 +33,7 @@ __global__ void WritePositions(const int32_t* ids_R, int32_t* position_R, size_t
 void PositionIds(const PositionIdsArgs& a) {
   ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(FindLongest(records), 256, 16), .blocks_y = records.count};
-    if (grid.blocks > 0) Launch(WritePositions, grid, a.ids_R, a.position_R, a.end, records);
+    if (grid.blocks > 0) Launch<WritePositions>(grid, a.ids_R, a.position_R, a.end, records);
   });
 }
 
@@ -41,7 +41,7 @@ __global__ void AddRows(ScatterAddArgs<> a) { AddRowsById(a); }
 
 void ScatterAdd(const ScatterAddArgs<>& a) {
   if (a.rows > 0)
-    Launch(AddRows, {.blocks = BlocksFor(a.rows * kWarp, kScatterThreads), .threads = kScatterThreads}, a);
+    Launch<AddRows>({.blocks = BlocksFor(a.rows * kWarp, kScatterThreads), .threads = kScatterThreads}, a);
 }
 
 void CopyRows(const CopyRowsArgs<>& a) {

@@ -16,7 +16,7 @@ __global__ void CallForEach(size_t n, F f) {
 template <class F>
 void ForEach(size_t n, const F& f) {
   constexpr unsigned kThreads = 256;
-  if (n > 0) Launch(CallForEach<F>, {.blocks = BlocksFor(n, kThreads), .threads = kThreads}, n, f);
+  if (n > 0) Launch<CallForEach<F>>({.blocks = BlocksFor(n, kThreads), .threads = kThreads}, n, f);
 }
 
 // Calls f(row, column) for a matrix.

@@ -29,8 +29,8 @@ void RecordScatterAdd(const RecordScatterAddArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const unsigned blocks = BlocksFor(FindLongest(records) * kWarp, kScatterThreads);
     if (blocks > 0)
-      Launch(AddRecordRows, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads},
-             WithoutRecords(a), records);
+      Launch<AddRecordRows>({.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads},
+                            WithoutRecords(a), records);
   });
 }
 
@@ -212,7 +212,7 @@ void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
     SquaresOfRowsArgs<> share = a;
     share.x_BN += first * a.ldx;
     share.squares_B = nullptr;  // host memory
-    Launch(SumRowSquares, {.blocks = blocks, .threads = kThreads}, share, count, parts);
+    Launch<SumRowSquares>({.blocks = blocks, .threads = kThreads}, share, count, parts);
   });
 }
 
@@ -225,7 +225,7 @@ void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
     share.squares_B = nullptr;
     Scales scales = {};
     std::copy_n(a.scale_B + first, count, scales.of);
-    Launch(AddRowsOnGrid, {.blocks = blocks, .threads = kThreads}, share, scales, count, parts);
+    Launch<AddRowsOnGrid>({.blocks = blocks, .threads = kThreads}, share, scales, count, parts);
   });
 }
 
@@ -240,7 +240,7 @@ void AccumulateSlotsOnGrid(const AccumulateSlotsOnGridArgs<>& a) {
     Scales scales = {};
     std::copy_n(a.scale_B + first, count, scales.of);
     const Grid grid = {.blocks = blocks, .blocks_y = count, .threads = kThreads};
-    Launch(AddSlotsOnGrid, grid, share, scales, count, parts);
+    Launch<AddSlotsOnGrid>(grid, share, scales, count, parts);
   });
 }
 

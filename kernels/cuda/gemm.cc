@@ -83,11 +83,11 @@ void MultiplyColumns(Product p) {
   if (const unsigned shares = CountShares(tiles, p.k); shares > 1) {
     p.tiles_n = (p.n + 4 * kSideThreads - 1) / (4 * kSideThreads);
     return MultiplyInShares(p, shares, [&](const Product& of_shares, unsigned rows_of_share) {
-      Launch(MultiplyShares, {.blocks = tiles, .blocks_y = shares, .threads = kThreads}, of_shares, rows_of_share);
+      Launch<MultiplyShares>({.blocks = tiles, .blocks_y = shares, .threads = kThreads}, of_shares, rows_of_share);
     });
   }
   WithSide(p, 1, [&]<unsigned kSide>(const Product& tiled, unsigned blocks) {
-    Launch(MultiplyTiles<kSide>, {.blocks = blocks, .threads = kThreads}, tiled);
+    Launch<MultiplyTiles<kSide>>({.blocks = blocks, .threads = kThreads}, tiled);
   });
 }
 
@@ -150,7 +150,7 @@ void ScoreTiles(const ScoreTilesArgs<>& a) {
   const Product of_tile = {.m = static_cast<unsigned>(a.rows), .n = static_cast<unsigned>(std::min(a.tile, a.n))};
   WithSide(of_tile, tiles, [&]<unsigned kSide>(const Product&, unsigned blocks) {
     const Grid grid = {.blocks = static_cast<unsigned>(tiles * blocks), .threads = kThreads};
-    Launch(ScoreTile<kSide>, grid, a, blocks);
+    Launch<ScoreTile<kSide>>(grid, a, blocks);
   });
 }
 
@@ -171,7 +171,7 @@ void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
   WithSide(p, a.records.num_records, [&]<unsigned kSide>(const Product& tiled, unsigned blocks) {
     ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
       const Grid grid = {.blocks = blocks, .blocks_y = records.count, .threads = kThreads};
-      Launch(MultiplyRecords<kSide>, grid, tiled, records, a.stride);
+      Launch<MultiplyRecords<kSide>>(grid, tiled, records, a.stride);
     });
   });
 }

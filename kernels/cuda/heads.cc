@@ -42,7 +42,7 @@ __global__ void ScoreTargets(TargetLogitsArgs<> a) {
 }
 
 void TargetLogits(const TargetLogitsArgs<>& a) {
-  if (a.rows > 0) Launch(ScoreTargets, WarpsFor(a.rows), a);
+  if (a.rows > 0) Launch<ScoreTargets>(WarpsFor(a.rows), a);
 }
 
 void TargetGradient(const TargetGradientArgs<>& a) {
@@ -78,7 +78,7 @@ void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
   on_device.loss_R = nullptr;  // host memory
   if (a.n == 0 || a.rows == 0) return;
   double* loss = a.loss_R != nullptr ? Results(a.rows) : nullptr;
-  Launch(ClassRows, WarpsFor(a.rows), on_device, loss);
+  Launch<ClassRows>(WarpsFor(a.rows), on_device, loss);
   if (a.loss_R == nullptr) return;
   const bool arrived = Wait() && loss != nullptr;
   for (size_t r = 0; r < a.rows; ++r) a.loss_R[r] = arrived ? loss[r] : std::numeric_limits<double>::quiet_NaN();
@@ -102,7 +102,7 @@ __global__ void ClippedRowsBackward(ClipRowsBackwardArgs<> a) {
 }
 
 void ClipRowsBackward(const ClipRowsBackwardArgs<>& a) {
-  if (a.rows > 0) Launch(ClippedRowsBackward, WarpsFor(a.rows), a);
+  if (a.rows > 0) Launch<ClippedRowsBackward>(WarpsFor(a.rows), a);
 }
 
 // Each row of blocks handles one record.
@@ -119,7 +119,7 @@ void MeanRows(const MeanRowsArgs<>& a) {
                                    {.x_RD = a.x_RD, .y_D = a.y_BD, .rows = a.records.rows, .d = a.d});
   ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
-    if (grid.blocks > 0) Launch(RecordMeans, grid, a, records);
+    if (grid.blocks > 0) Launch<RecordMeans>(grid, a, records);
   });
 }
 
@@ -135,7 +135,7 @@ void MeanRowsBackward(const MeanRowsBackwardArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {
         .blocks = BlocksFor(FindLongest(records) * a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
-    if (grid.blocks > 0) Launch(SpreadMeans, grid, a, records);
+    if (grid.blocks > 0) Launch<SpreadMeans>(grid, a, records);
   });
 }
 

@@ -76,10 +76,10 @@ __global__ void NormParameterGradients(NormBackward a, LaunchedRecords records) 
 
 void Backward(const NormBackward& a, const Segments& segments) {
   if (a.d == 0) return;
-  if (a.rows > 0) Launch(NormInputGradients, {.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
+  if (a.rows > 0) Launch<NormInputGradients>({.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
   ForRecords(segments, a.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(a.d, kWarp, kAllBlocks), .blocks_y = records.count, .threads = kThreads};
-    Launch(NormParameterGradients, grid, a, records);
+    Launch<NormParameterGradients>(grid, a, records);
   });
 }
 

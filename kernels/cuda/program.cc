@@ -6,6 +6,7 @@
 #include "kernels/cuda/program.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "kernels/cuda/results.h"
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(kStageThreads, 1) RunProgram(WISP_IN_PLACE(Pro
   for (uint32_t at = 0; at < program.used;) {
     const StageHead& head = *reinterpret_cast<const StageHead*>(program.stages + at);
     const void* arguments = program.stages + at + Aligned(sizeof(StageHead));
-    const bool narrow = head.narrow != 0;
+    const bool narrow = head.narrow != 0 || gridDim.x == 1;
     if (at > 0 && narrow && narrow_before) {
       __syncthreads();
     } else if (at > 0) {
@@ -149,17 +150,28 @@ Recorder& TheRecorder() {
   return recorder;
 }
 
-unsigned CountDeviceBlocks() {
-  static const unsigned blocks = std::min(BlocksTogether(RunProgram<kSmallBytes>, kStageThreads),
-                                          BlocksTogether(RunProgram<kLargeBytes>, kStageThreads));
+// 0 if the device cannot run blocks together, or has refused to.
+std::atomic<unsigned>& CountDeviceBlocks() {
+  static std::atomic<unsigned> blocks = std::min(BlocksTogether<RunProgram<kSmallBytes>>(kStageThreads),
+                                                 BlocksTogether<RunProgram<kLargeBytes>>(kStageThreads));
   return blocks;
+}
+
+// A program that the device refuses runs on one block, which needs no barrier of the grid: slowly, and with the same
+// bits. From then on every op is launched by itself.
+template <size_t kBytes>
+void LaunchProgram(const Program<kBytes>& program, unsigned most_blocks) {
+  const unsigned blocks = std::min(most_blocks, std::max(1u, CountDeviceBlocks().load()));
+  if (LaunchTogether<RunProgram<kBytes>>(blocks, kStageThreads, program)) return;
+  CountDeviceBlocks() = 0;
+  LaunchTogether<RunProgram<kBytes>>(1, kStageThreads, program);
 }
 
 // Finds space in this thread's program and launches the program first if it is full. Null if the thread does not
 // gather or the stage never fits.
 unsigned char* RoomFor(const StageHead& head) {
   Recorder& recorder = TheRecorder();
-  if (!recorder.gathers || Aligned(sizeof(StageHead)) + Aligned(head.size) > kLargeBytes) return nullptr;
+  if (!IsGathering() || Aligned(sizeof(StageHead)) + Aligned(head.size) > kLargeBytes) return nullptr;
   if (!recorder.HasRoom(head.size)) FlushProgram();
   return recorder.Append(head, head.size);
 }
@@ -176,7 +188,7 @@ void Gather(void*, Launches launches) {
   TheRecorder().gathers = launches == Launches::kTogether && CountDeviceBlocks() > 0;
 }
 
-bool IsGathering() { return TheRecorder().gathers; }
+bool IsGathering() { return TheRecorder().gathers && CountDeviceBlocks() > 0; }
 
 bool Record(const StageHead& head, const void* arguments) {
   unsigned char* room = RoomFor(head);
@@ -188,14 +200,13 @@ bool Record(const StageHead& head, const void* arguments) {
 void FlushProgram() {
   Recorder& recorder = TheRecorder();
   if (recorder.program.used == 0) return;
-  const unsigned blocks = std::min(recorder.most_blocks, CountDeviceBlocks());
   if (recorder.program.used <= kSmallBytes) {
     Program<kSmallBytes> small;
     std::memcpy(small.stages, recorder.program.stages, recorder.program.used);
     small.used = recorder.program.used;
-    LaunchTogether(RunProgram<kSmallBytes>, blocks, kStageThreads, small);
+    LaunchProgram(small, recorder.most_blocks);
   } else {
-    LaunchTogether(RunProgram<kLargeBytes>, blocks, kStageThreads, recorder.program);
+    LaunchProgram(recorder.program, recorder.most_blocks);
   }
   recorder.program.used = 0;
   recorder.most_blocks = 1;

@@ -30,7 +30,7 @@ double Sum(size_t n, const F& f) {
   if (n == 0) return 0;
   const unsigned blocks = BlocksFor(n, kThreads, kMostBlocks);
   double* parts = Results(blocks);
-  if (parts != nullptr) Launch(SumParts<F>, {.blocks = blocks, .threads = kThreads}, n, f, parts);
+  if (parts != nullptr) Launch<SumParts<F>>({.blocks = blocks, .threads = kThreads}, n, f, parts);
   if (!Wait()) return std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
   for (unsigned i = 0; i < blocks; ++i) sum += parts[i];
@@ -81,7 +81,7 @@ void ColumnSum(const ColumnSumArgs<>& a) {
   if (a.n == 0) return;
   ForRecords(a.records, a.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(a.n, kWarp, kAllBlocks), .blocks_y = records.count, .threads = kThreads};
-    Launch(SumColumns, grid, WithoutRecords(a), records);
+    Launch<SumColumns>(grid, WithoutRecords(a), records);
   });
 }
 

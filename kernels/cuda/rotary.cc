@@ -25,7 +25,7 @@ void Rotary(const RotaryArgs<>& a) {
   }
   ForRecords(a.records, a.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = BlocksFor(FindLongest(records) * of_row, 256), .blocks_y = records.count};
-    if (grid.blocks > 0) Launch(RotateRecords, grid, WithoutRecords(a), records);
+    if (grid.blocks > 0) Launch<RotateRecords>(grid, WithoutRecords(a), records);
   });
 }
 

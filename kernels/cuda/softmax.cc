@@ -43,7 +43,7 @@ __global__ void UpdateStats(SoftmaxStatsArgs<> a) {
 
 void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
   if (a.rows > 0 && a.n > 0)
-    Launch(UpdateStats, {.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
+    Launch<UpdateStats>({.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
 }
 
 void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) FormGradients(SoftmaxGradientArgs<> 
 }
 
 void SoftmaxGradient(const SoftmaxGradientArgs<>& a) {
-  if (a.rows > 0 && a.n > 0) Launch(FormGradients, {.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
+  if (a.rows > 0 && a.n > 0) Launch<FormGradients>({.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
 }
 
 struct TargetWeights {
@@ -135,7 +135,7 @@ void SoftmaxStart(const SoftmaxStartArgs<>& a) {
       weights.of[b] = MakeOptions(a.options_B, records.first + b).target_weight;
     const Grid grid = {.blocks = BlocksFor(FindLongest(records), 256, 16), .blocks_y = records.count};
     if (grid.blocks == 0) return;
-    Launch(StartRows, grid, a.target_R, a.max_R, a.sum_R, a.target_logit_R, a.weight_R, a.none_R, records, weights);
+    Launch<StartRows>(grid, a.target_R, a.max_R, a.sum_R, a.target_logit_R, a.weight_R, a.none_R, records, weights);
   });
 }
 
@@ -170,7 +170,7 @@ void CrossEntropyLoss(const CrossEntropyLossArgs<>& a) {
   double* loss = Results(a.records.num_records);
   ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = records.count, .threads = kThreads};
-    if (loss != nullptr) Launch(SumLosses, grid, rows, records, loss + records.first);
+    if (loss != nullptr) Launch<SumLosses>(grid, rows, records, loss + records.first);
   });
   const bool arrived = Wait();
   for (size_t b = 0; b < a.records.num_records; ++b) {

@@ -47,7 +47,7 @@ void RunStage(unsigned blocks, const typename Stage::Args& args, size_t work = 0
     if (Record({.kind = Stage::kKind, .blocks = blocks, .size = sizeof(args), .narrow = IsNarrow(blocks, work)}, &args))
       return;
   }
-  Launch(CallStage<Stage>, {.blocks = blocks, .threads = kStageThreads}, args);
+  Launch<CallStage<Stage>>({.blocks = blocks, .threads = kStageThreads}, args);
 }
 
 }  // namespace wisp::kernels::cuda

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) AddRowMoves(AddSquaredMovesArgs<> a)
 
 void AddSquaredMoves(const AddSquaredMovesArgs<>& a) {
   if (a.rows == 0 || a.n == 0) return;
-  Launch(AddRowMoves, {.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
+  Launch<AddRowMoves>({.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
 }
 
 }  // namespace

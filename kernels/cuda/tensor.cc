@@ -41,7 +41,7 @@ __global__ void PackRows(PackWeightsArgs<> a) {
 
 template <class Number>
 void PackWeights(const PackWeightsArgs<>& a) {
-  if (a.n > 0) Launch(PackRows<Number>, {.blocks = BlocksFor(a.n * kWarp, kThreads), .threads = kThreads}, a);
+  if (a.n > 0) Launch<PackRows<Number>>({.blocks = BlocksFor(a.n * kWarp, kThreads), .threads = kThreads}, a);
 }
 
 template <class Number>
@@ -120,12 +120,12 @@ void LaunchTf32(Product p) {
   if constexpr (kA == Along::kOuter) {
     if (const unsigned shares = CountShares(tiles, p.k); shares > 1) {
       return MultiplyInShares(p, shares, [&](const Product& of_shares, unsigned rows_of_share) {
-        Launch(MultiplySharesTf32, {.blocks = tiles, .blocks_y = shares, .threads = kThreads}, of_shares,
-               rows_of_share);
+        Launch<MultiplySharesTf32>({.blocks = tiles, .blocks_y = shares, .threads = kThreads}, of_shares,
+                                   rows_of_share);
       });
     }
   }
-  Launch(MultiplyTf32<kA>, {.blocks = tiles, .threads = kThreads}, p);
+  Launch<MultiplyTf32<kA>>({.blocks = tiles, .threads = kThreads}, p);
 }
 
 void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {
@@ -177,7 +177,7 @@ void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
                      .store = Store::kAdd};
   ForRecords(a.records, a.records.rows, [&](const LaunchedRecords& records) {
     const Grid grid = {.blocks = CountTiles(a.n) * p.tiles_n, .blocks_y = records.count, .threads = kThreads};
-    Launch(MultiplyRecordsTf32, grid, p, records, a.stride);
+    Launch<MultiplyRecordsTf32>(grid, p, records, a.stride);
   });
 }
 

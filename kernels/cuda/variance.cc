@@ -28,7 +28,7 @@ __global__ void AddLinearVariance(LinearVarianceArgs<> a) {
 }
 
 void LinearVariance(const LinearVarianceArgs<>& a) {
-  if (a.rows > 0) Launch(AddLinearVariance, {.blocks = BlocksFor(a.rows * kWarp, 256)}, a);
+  if (a.rows > 0) Launch<AddLinearVariance>({.blocks = BlocksFor(a.rows * kWarp, 256)}, a);
 }
 
 void LayerNormVariance(const LayerNormVarianceArgs<>& a) {

@@ -97,6 +97,7 @@ struct Emulator {
   Place place;
   uint32_t last_serial = 0;
   bool running = false;
+  bool refuses_together = std::getenv("WISP_TEST_REFUSES_TOGETHER") != nullptr;
   size_t parameter_bytes = 0;  // of the next launch
 
   Warp& CurrentWarp() { return block->warps[place.thread.x / kLanes]; }
@@ -324,6 +325,10 @@ void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>&
     }
   } while (e.ReleaseGrid());
 }
+
+void RefuseTogether(bool refuse) { The().refuses_together = refuse; }
+
+bool RefusesTogether() { return The().refuses_together; }
 
 void GridBarrier(const Location& location) { The().Wait(Waits::kForGrid, location); }
 

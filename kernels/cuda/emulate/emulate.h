@@ -58,6 +58,9 @@ void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 // written.
 inline constexpr unsigned kBlocksTogether = 3;
 void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>& kernel);
+// Refuses to run blocks together from now on, or no longer. The default is WISP_TEST_REFUSES_TOGETHER.
+void RefuseTogether(bool refuse);
+bool RefusesTogether();
 
 // The number of kernels that this process has run.
 uint64_t NumLaunches();

@@ -6,12 +6,12 @@ extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelMod
   using namespace wisp::kernels;
   static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
                                            .open = cuda::OpenGpu,
-                                           .facts = cuda::GetGpuFacts,
+                                           .facts = cuda::MadeOnGpu<cuda::GetGpuFacts>::Call,
                                            .limit = cuda::LimitMemory,
                                            .ops = cuda::Ops,
                                            .memory = cuda::DeviceMemory,
                                            .allocated = cuda::AllocatedBytes,
                                            .run_at_once = cuda::RunAtOnce,
-                                           .allocate_shared = cuda::AllocateShared};
+                                           .allocate_shared = cuda::MadeOnGpu<cuda::AllocateShared>::Call};
   return &kModule;
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <vector>
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/device_code.h"
@@ -9,6 +10,8 @@
 
 namespace wisp::kernels::cuda {
 namespace {
+
+constexpr int kDevice = 0;  // the first that the driver lists
 
 struct Gpu {
   cudaStream_t stream = nullptr;
@@ -21,6 +24,20 @@ Gpu& TheGpu() {
   return gpu;
 }
 
+std::vector<const void*>& KnownKernels() {
+  static std::vector<const void*> kernels;
+  return kernels;
+}
+
+cudaError_t LoadKernels() {
+  for (const void* kernel : KnownKernels()) {
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 __global__ void Answer(unsigned* number) {
   if (GlobalThread() == 0) *number = 42;
 }
@@ -30,8 +47,8 @@ cudaError_t Try() {
   unsigned *number = nullptr, answer = 0;
   cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&number), sizeof(unsigned));
   if (error == cudaSuccess) {
-    Answer<<<1, kWarp, 0, TheGpu().stream>>>(number);
-    error = cudaGetLastError();
+    Launch<Answer>({.threads = kWarp}, number);
+    error = TheGpu().first_error;
   }
   if (error == cudaSuccess) error = cudaStreamSynchronize(TheGpu().stream);
   if (error == cudaSuccess) error = cudaMemcpy(&answer, number, sizeof(unsigned), cudaMemcpyDeviceToHost);
@@ -54,16 +71,19 @@ const char* OpenOnce() {
   if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0))
     return Refuse("the NVIDIA driver shows no GPU", counted);
   if (counted != cudaSuccess) return Refuse("the NVIDIA driver does not answer", counted);
-  cudaError_t error = cudaSetDevice(0);
+  const OnGpu on_gpu;
+  cudaError_t error = TheGpu().first_error;
   cudaDeviceProp properties = {};
-  if (error == cudaSuccess) error = cudaGetDeviceProperties(&properties, 0);
+  if (error == cudaSuccess) error = cudaGetDeviceProperties(&properties, kDevice);
   if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
   if (const char* why = ChooseGpuMemory(properties)) return why;
   error = cudaStreamCreateWithFlags(&TheGpu().stream, cudaStreamNonBlocking);
   if (error == cudaSuccess) error = OpenMemory();
   if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
-  error = Try();
-  return error == cudaSuccess ? nullptr : Refuse("the module has no code that runs on this GPU", error);
+  error = LoadKernels();
+  if (error == cudaSuccess) error = Try();
+  return error == cudaSuccess ? nullptr
+                              : Refuse("the module's kernels cannot be loaded, or do not run, on this GPU", error);
 }
 
 }  // namespace
@@ -76,8 +96,8 @@ const char* OpenGpu() {
 DeviceFacts GetGpuFacts() {
   DeviceFacts facts;
   cudaDeviceProp properties;
-  if (!ClearIfFailed(cudaGetDeviceProperties(&properties, 0))) return facts;
-  std::snprintf(facts.name, sizeof facts.name, "%s", properties.name);
+  if (!ClearIfFailed(cudaGetDeviceProperties(&properties, kDevice))) return facts;
+  std::snprintf(facts.name, sizeof facts.name, "%.127s", properties.name);
   size_t free = 0, total = 0;
   if (ClearIfFailed(cudaMemGetInfo(&free, &total))) {
     facts.free_bytes = free;
@@ -91,11 +111,22 @@ DeviceFacts GetGpuFacts() {
   return facts;
 }
 
-// The app's thread may have selected another GPU.
-cudaStream_t Stream() {
-  static thread_local const cudaError_t chosen = cudaSetDevice(0);
-  Note(chosen);
-  return TheGpu().stream;
+cudaStream_t Stream() { return TheGpu().stream; }
+
+OnGpu::OnGpu() : callers_(kDevice) {
+  // Where the caller's device is unknown, ours stays.
+  const bool known = ClearIfFailed(cudaGetDevice(&callers_));
+  if (!known || callers_ != kDevice) Note(cudaSetDevice(kDevice));
+  if (!known) callers_ = kDevice;
+}
+
+OnGpu::~OnGpu() {
+  if (callers_ != kDevice) (void)ClearIfFailed(cudaSetDevice(callers_));
+}
+
+bool KnowKernel(const void* kernel) {
+  KnownKernels().push_back(kernel);
+  return true;
 }
 
 void Note(cudaError_t error) {
@@ -118,12 +149,17 @@ unsigned CountProcessors() {
   return count;
 }
 
+bool IsRefusal(cudaError_t error) {
+  return error == cudaErrorCooperativeLaunchTooLarge || error == cudaErrorNotSupported ||
+         error == cudaErrorNotPermitted || error == cudaErrorLaunchOutOfResources;
+}
+
 unsigned BlocksAtOnce(const void* kernel, unsigned threads) {
-  (void)Stream();  // selects the device for this thread
+  const OnGpu on_gpu;
   int together = 0, processors = 0, of_one = 0;
   const bool known =
-      ClearIfFailed(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, 0)) &&
-      ClearIfFailed(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0)) &&
+      ClearIfFailed(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, kDevice)) &&
+      ClearIfFailed(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, kDevice)) &&
       ClearIfFailed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, static_cast<int>(threads), 0));
   if (!known || together == 0 || of_one <= 0) return 0;
   // One block for each processor: a second would make every barrier slower, and the models are small.
@@ -133,6 +169,7 @@ unsigned BlocksAtOnce(const void* kernel, unsigned threads) {
 void RunAtOnce() { TheGpu().runs_at_once = true; }
 
 void NoteLaunch() {
+  const OnGpu on_gpu;
   Note(cudaGetLastError());
   if (TheGpu().runs_at_once) Note(cudaStreamSynchronize(Stream()));
 }

@@ -34,6 +34,35 @@ void* AllocateShared(size_t bytes);
 
 cudaStream_t Stream();
 
+// While one of these lives, our GPU is the calling thread's current device. Afterwards the caller's is again, whatever
+// it was. All calls of CUDA but those that name a device are made while one lives: an app may use other GPUs, and
+// change the device of any thread at any time.
+class OnGpu {
+ public:
+  OnGpu();
+  ~OnGpu();
+  OnGpu(const OnGpu&) = delete;
+  OnGpu& operator=(const OnGpu&) = delete;
+
+ private:
+  int callers_;
+};
+
+// A function whose calls are made so, for tables.
+template <auto kFunction>
+struct MadeOnGpu;
+template <class Result, class... Arguments, Result (*kFunction)(Arguments...)>
+struct MadeOnGpu<kFunction> {
+  static Result Call(Arguments... arguments) {
+    const OnGpu on_gpu;
+    return kFunction(arguments...);
+  }
+};
+
+// Names a kernel that OpenGpu loads. CUDA would load it only before its first launch, which may be after privacy was
+// charged, and fail there. Call it while the module is loaded. True.
+bool KnowKernel(const void* kernel);
+
 // Records a failure. From then on Wait returns false, because no result can be trusted.
 void Note(cudaError_t error);
 // Records the failure of a launch or a copy; after RunAtOnce also the failure of the work itself.
@@ -43,6 +72,8 @@ const char* Failure();
 
 // The number of multiprocessors.
 unsigned CountProcessors();
+// True if the device does not run so many blocks together, as in a share of a GPU (MPS). Nothing else is wrong.
+bool IsRefusal(cudaError_t error);
 // The number of blocks of this kernel, with `threads` each, that fit the whole GPU; 0 if its blocks cannot wait for
 // each other.
 unsigned BlocksAtOnce(const void* kernel, unsigned threads);

@@ -61,7 +61,6 @@ cudaError_t AllocateManaged(void** memory, size_t bytes) {
 }
 
 void* Allocate(void*, size_t bytes) {
-  (void)Stream();  // selects the device for this thread
   if (!Take(bytes)) throw std::bad_alloc();
   void* memory = nullptr;
   const size_t at_least = std::max<size_t>(bytes, 1);
@@ -77,7 +76,6 @@ void* Allocate(void*, size_t bytes) {
 // Waits until nothing uses the memory.
 void Release(void*, void* memory, size_t bytes) {
   FlushProgram();
-  (void)Stream();
   Note(cudaFree(memory));
   g_allocated -= bytes;
 }
@@ -129,7 +127,6 @@ struct PageRange {
 
 // Read-only pages, as of a mapped file, are registered as read-only if the driver supports it.
 const void* ShareWithGpu(void*, const void* host, size_t bytes) {
-  (void)Stream();  // selects the device for this thread
   int knows_read_only = 0;
   (void)ClearIfFailed(cudaDeviceGetAttribute(&knows_read_only, cudaDevAttrHostRegisterReadOnlySupported, 0));
   const PageRange range(host, bytes);
@@ -158,12 +155,22 @@ const char* FirstFailure(void*) { return Failure(); }
 struct Pinned {
   double* numbers = nullptr;
   size_t count = 0;
-  ~Pinned() { (void)cudaFreeHost(numbers); }
+  ~Pinned() { Free(); }
+
+  // A thread that has nothing here makes no call of CUDA when it ends.
+  void Free() {
+    if (numbers == nullptr) return;
+    const OnGpu on_gpu;
+    (void)ClearIfFailed(cudaFreeHost(numbers));
+    numbers = nullptr;
+    count = 0;
+  }
 };
 
 }  // namespace
 
 void WaitForStaged() {
+  const OnGpu on_gpu;
   Staging& staging = TheStaging();
   const std::lock_guard lock(staging.mutex);
   staging.Arrive();
@@ -201,10 +208,8 @@ float* Scratch() { return g_scratch; }
 double* Results(size_t count) {
   static thread_local Pinned pinned;
   if (count <= pinned.count) return pinned.numbers;
-  (void)Stream();
-  (void)ClearIfFailed(cudaFreeHost(pinned.numbers));
-  pinned.numbers = nullptr;
-  pinned.count = 0;
+  pinned.Free();
+  const OnGpu on_gpu;
   void* numbers = nullptr;
   const cudaError_t error = cudaHostAlloc(&numbers, count * sizeof(double), cudaHostAllocMapped);
   Note(error);  // the caller cannot continue without it
@@ -215,24 +220,24 @@ double* Results(size_t count) {
 }
 
 const MemoryTable& DeviceMemory() {
-  static constexpr MemoryTable kDevice = {.allocate = Allocate,
-                                          .release = Release,
-                                          .copy_in = CopyIn,
-                                          .copy_out = CopyOut,
-                                          .wait = WaitForAll,
+  static constexpr MemoryTable kDevice = {.allocate = MadeOnGpu<Allocate>::Call,
+                                          .release = MadeOnGpu<Release>::Call,
+                                          .copy_in = MadeOnGpu<CopyIn>::Call,
+                                          .copy_out = MadeOnGpu<CopyOut>::Call,
+                                          .wait = MadeOnGpu<WaitForAll>::Call,
                                           .failure = FirstFailure,
-                                          .gather = Gather,
+                                          .gather = MadeOnGpu<Gather>::Call,
                                           .share = nullptr,
                                           .unshare = nullptr};
-  static constexpr MemoryTable kManaged = {.allocate = Allocate,
-                                           .release = Release,
-                                           .copy_in = CopyInByHost,
-                                           .copy_out = CopyOutByHost,
-                                           .wait = WaitForAll,
+  static constexpr MemoryTable kManaged = {.allocate = MadeOnGpu<Allocate>::Call,
+                                           .release = MadeOnGpu<Release>::Call,
+                                           .copy_in = MadeOnGpu<CopyInByHost>::Call,
+                                           .copy_out = MadeOnGpu<CopyOutByHost>::Call,
+                                           .wait = MadeOnGpu<WaitForAll>::Call,
                                            .failure = FirstFailure,
-                                           .gather = Gather,
-                                           .share = ShareWithGpu,
-                                           .unshare = UnshareWithGpu};
+                                           .gather = MadeOnGpu<Gather>::Call,
+                                           .share = MadeOnGpu<ShareWithGpu>::Call,
+                                           .unshare = MadeOnGpu<UnshareWithGpu>::Call};
   return IsManaged() ? kManaged : kDevice;
 }
 

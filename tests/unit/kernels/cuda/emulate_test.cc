@@ -32,7 +32,7 @@ template <Fault kFault>
 std::vector<int> Reversed() {
   std::vector<int> x(kThreads), y(kThreads);
   for (unsigned i = 0; i < kThreads; ++i) x[i] = static_cast<int>(i);
-  Launch(Reverse<kFault>, {.threads = kThreads}, x.data(), y.data());
+  Launch<Reverse<kFault>>({.threads = kThreads}, x.data(), y.data());
   return y;
 }
 
@@ -68,17 +68,17 @@ __global__ void Take(Parameter<kBytes>) {}
 
 TEST(EmulateDeathTest, LaunchesThatAGpuRefusesEndTheProcess) {
   std::vector<int> y(kThreads);
-  const auto fill = [&](const Grid& grid) { Launch(Fill<1024>, grid, y.data()); };
+  const auto fill = [&](const Grid& grid) { Launch<Fill<1024>>(grid, y.data()); };
   fill({.threads = kThreads});
   EXPECT_DEATH(fill({.blocks = 0, .threads = kThreads}), "a launch has no blocks");
   EXPECT_DEATH(fill({.blocks_y = 0, .threads = kThreads}), "a launch has no blocks");
   EXPECT_DEATH(fill({.blocks_y = 65536, .threads = kThreads}), "more than 65,535 rows of blocks");
   EXPECT_DEATH(fill({.threads = 48}), "whole warps");
-  Launch(Fill<11 * 1024>, {.threads = kThreads}, y.data());  // 48 KB in all
-  EXPECT_DEATH(Launch(Fill<11 * 1024 + 1>, {.threads = kThreads}, y.data()),
+  Launch<Fill<11 * 1024>>({.threads = kThreads}, y.data());  // 48 KB in all
+  EXPECT_DEATH(Launch<Fill<11 * 1024 + 1>>({.threads = kThreads}, y.data()),
                "emulate_test.cc:[0-9]+: a kernel has more than 48 KB of shared memory");
-  Launch(Take<32764>, {.threads = kThreads}, Parameter<32764>());
-  EXPECT_DEATH(Launch(Take<32768>, {.threads = kThreads}, Parameter<32768>()), "more bytes of parameters");
+  Launch<Take<32764>>({.threads = kThreads}, Parameter<32764>());
+  EXPECT_DEATH(Launch<Take<32768>>({.threads = kThreads}, Parameter<32768>()), "more bytes of parameters");
 }
 
 template <unsigned kMask>
@@ -88,9 +88,9 @@ __global__ void Shuffle(int* y) {
 
 TEST(EmulateDeathTest, AMaskNamesTheWholeWarp) {
   std::vector<int> y(kWarp);
-  Launch(Shuffle<kWholeWarp>, {.threads = kWarp}, y.data());
+  Launch<Shuffle<kWholeWarp>>({.threads = kWarp}, y.data());
   EXPECT_EQ(y, std::vector<int>(kWarp, 3));
-  EXPECT_DEATH(Launch(Shuffle<0x7fffffffu>, {.threads = kWarp}, y.data()), "emulate_test.cc:[0-9]+: a shuffle or vote");
+  EXPECT_DEATH(Launch<Shuffle<0x7fffffffu>>({.threads = kWarp}, y.data()), "emulate_test.cc:[0-9]+: a shuffle or vote");
 }
 
 __global__ void Return(double* result) {
@@ -99,9 +99,9 @@ __global__ void Return(double* result) {
 
 TEST(Emulate, ResultsAreNoNumbersUntilTheHostWaits) {
   double* const result = Results(1);
-  Launch(Return, {.threads = kWarp}, result);
+  Launch<Return>({.threads = kWarp}, result);
   EXPECT_TRUE(std::isnan(*result));
-  Launch(Return, {.threads = kWarp}, result);
+  Launch<Return>({.threads = kWarp}, result);
   EXPECT_TRUE(std::isnan(*result));
   EXPECT_TRUE(Wait());
   EXPECT_EQ(*result, 5.0);
@@ -120,9 +120,9 @@ __global__ void ReadThenWrite(int* y) {
 
 TEST(EmulateDeathTest, ABarrierOfAWarpOrdersItsLanes) {
   std::vector<int> y(kWarp);
-  Launch(ReadThenWrite<true>, {.threads = kWarp}, y.data());
+  Launch<ReadThenWrite<true>>({.threads = kWarp}, y.data());
   EXPECT_EQ(y, std::vector<int>(kWarp, 7));
-  EXPECT_DEATH(Launch(ReadThenWrite<false>, {.threads = kWarp}, y.data()), "while another thread");
+  EXPECT_DEATH(Launch<ReadThenWrite<false>>({.threads = kWarp}, y.data()), "while another thread");
 }
 
 // A warp's barrier does not order the threads of another warp.
@@ -135,7 +135,7 @@ __global__ void ReadAnotherWarp(int* y) {
 
 TEST(EmulateDeathTest, ABarrierOfAWarpDoesNotOrderOtherWarps) {
   std::vector<int> y(kThreads);
-  EXPECT_DEATH(Launch(ReadAnotherWarp, {.threads = kThreads}, y.data()), "shared memory is read");
+  EXPECT_DEATH(Launch<ReadAnotherWarp>({.threads = kThreads}, y.data()), "shared memory is read");
 }
 
 enum class Diverges { kBarrier, kShuffle, kPlaces };
@@ -158,11 +158,11 @@ __global__ void Diverge(int* y) {
 TEST(EmulateDeathTest, BarriersThatNotAllReachEndTheProcess) {
   std::vector<int> y(kThreads);
   const Grid grid = {.threads = kThreads};
-  EXPECT_DEATH(Launch(Diverge<Diverges::kBarrier>, grid, y.data()),
+  EXPECT_DEATH(Launch<Diverge<Diverges::kBarrier>>(grid, y.data()),
                "emulate_test.cc:[0-9]+: a barrier, shuffle or vote");
-  EXPECT_DEATH(Launch(Diverge<Diverges::kShuffle>, grid, y.data()),
+  EXPECT_DEATH(Launch<Diverge<Diverges::kShuffle>>(grid, y.data()),
                "emulate_test.cc:[0-9]+: a barrier, shuffle or vote");
-  EXPECT_DEATH(Launch(Diverge<Diverges::kPlaces>, grid, y.data()), "emulate_test.cc:[0-9]+: threads wait at different");
+  EXPECT_DEATH(Launch<Diverge<Diverges::kPlaces>>(grid, y.data()), "emulate_test.cc:[0-9]+: threads wait at different");
 }
 
 struct Order {
@@ -177,7 +177,7 @@ std::vector<unsigned> GetOrder(uint64_t seed) {
   std::vector<unsigned> order(3 * kThreads);
   int64_t next = 0;
   emulate::Seed(seed);
-  Launch(NoteOrder, {.blocks = 3, .threads = kThreads}, Order{order.data(), &next});
+  Launch<NoteOrder>({.blocks = 3, .threads = kThreads}, Order{order.data(), &next});
   return order;
 }
 
@@ -197,7 +197,7 @@ __global__ void SumAll(int* y) {
 
 TEST(Emulate, EveryThreadGetsTheSumTheLargestAndTheVotes) {
   std::vector<int> y(kThreads);
-  Launch(SumAll, {.threads = kThreads}, y.data());
+  Launch<SumAll>({.threads = kThreads}, y.data());
   EXPECT_EQ(y, std::vector<int>(kThreads, kThreads * (kThreads - 1) / 2));
 }
 
@@ -231,7 +231,7 @@ std::vector<int> ReadNeighbour(uint64_t seed = 1) {
   constexpr unsigned kBlocks = emulate::kBlocksTogether;
   std::vector<int> x(kBlocks), y(kBlocks);
   emulate::Seed(seed);
-  LaunchTogether(ReadNext<kGrids>, kBlocks, kThreads, Arrays{x.data(), y.data()});
+  LaunchTogether<ReadNext<kGrids>>(kBlocks, kThreads, Arrays{x.data(), y.data()});
   return y;
 }
 
@@ -257,7 +257,7 @@ TEST(EmulateDeathTest, BarriersOfTheGridThatNotAllReachEndTheProcess) {
   EXPECT_DEATH(ReadNeighbour<Grids::kOneThreadLess>(),
                "emulate_test.cc:[0-9]+: a barrier, shuffle or vote that not all");
   EXPECT_DEATH(ReadNeighbour<Grids::kKeepsShared>(), "emulate_test.cc:[0-9]+: shared memory is read that nothing");
-  EXPECT_DEATH(Launch(WaitForTheGrid, {.blocks = 2, .threads = kThreads}, static_cast<int*>(nullptr)),
+  EXPECT_DEATH(Launch<WaitForTheGrid>({.blocks = 2, .threads = kThreads}, static_cast<int*>(nullptr)),
                "emulate_test.cc:[0-9]+: a barrier of the grid in blocks that do not run together");
 }
 
@@ -290,7 +290,7 @@ template <Races kRaces>
 [[noreturn]] void HandOnAndExit() {
   int64_t sum = 0;
   std::vector<int> x(2 * kThreads), y(2 * kThreads);
-  LaunchTogether(HandOn<kRaces>, 2, kThreads, Sums{&sum, x.data(), y.data()});
+  LaunchTogether<HandOn<kRaces>>(2, kThreads, Sums{&sum, x.data(), y.data()});
   std::exit(0);
 }
 

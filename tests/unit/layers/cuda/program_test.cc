@@ -326,6 +326,24 @@ TEST(Program, IsOneLaunch) {
   Norm(20, 64, 100, 20000)(board);
   EXPECT_EQ(cuda::emulate::NumLaunches(), before + 2);
 }
+
+// A device that refuses launches whose blocks wait for each other, as a share of a GPU may: for the rest of the process
+// every op is launched by itself.
+TEST(ProgramDeathTest, RefusedLaunch_fallsBackWithTheSameBits) {
+  std::vector<Work> works = {Scale(9000, 100, 20000), Norm(20, 64, 20000, 30000), Product(30, 60, 60, 20000, 30000),
+                             Scale(3, 30000, 36000)};
+  for (size_t i = 0; i < 200; ++i) works.push_back(Scale(9000, 30000, 20000 + i % 2, Store::kAdd));
+  const std::vector<float> each = program_test::Run(works, Launches::kEach);
+  const auto falls_back = [&] {
+    cuda::emulate::RefuseTogether(true);
+    const std::vector<float> refused = program_test::Run(works, Launches::kTogether);
+    const uint64_t before = cuda::emulate::NumLaunches();
+    const std::vector<float> later = program_test::Run(works, Launches::kTogether);
+    return std::memcmp(each.data(), refused.data(), each.size() * sizeof(float)) == 0 && later == refused &&
+           cuda::emulate::NumLaunches() == before + works.size();
+  };
+  EXPECT_EXIT(std::_Exit(falls_back() ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
 #endif
 
 }  // namespace
