@@ -35,11 +35,17 @@ struct OpenChoice {
   Executor executor;
   kernels::CacheType kept;
   kernels::Device device;
+  OneHistory one_history;
   uint64_t max_bytes;                                 // limit on what the model holds beside its file; 0: no limit
   std::unique_ptr<kernels::HostAllocator> allocator;  // used by `device`; null: the system's allocator
 
   SessionOptions session() const {
-    return {.backend = backend, .num_threads = num_threads, .executor = executor, .kept = kept, .device = device};
+    return {.backend = backend,
+            .num_threads = num_threads,
+            .executor = executor,
+            .kept = kept,
+            .device = device,
+            .one_history = one_history};
   }
   // The verification of a file that is opened for the first time. Products over 8-bit integers need verified weights.
   Verify verifies() const {

@@ -66,6 +66,9 @@ Result<OpenChoice> ParseChoice(const wisp_open_options* given) {
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
   if (o.float16_cache != 0 && o.float16_cache != 1)
     return InvalidArgument("wisp_open_options: float16_cache is ", o.float16_cache, ", allowed are 0 and 1");
+  if (o.one_history_on_device != 0 && o.one_history_on_device != 1)
+    return InvalidArgument("wisp_open_options: one_history_on_device is ", o.one_history_on_device,
+                           ", allowed are 0 and 1");
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kInference));
   // Refused with or without the device, so that an app tested without a GPU behaves the same with one.
@@ -80,6 +83,9 @@ Result<OpenChoice> ParseChoice(const wisp_open_options* given) {
                     .executor = MakeExecutor(o.run_tasks, o.run_tasks_data),
                     .kept = o.float16_cache == 1 ? kernels::CacheType::kHalf : kernels::CacheType::kFloat,
                     .device = device.device,
+                    .one_history = o.one_history_on_device == 1 || device.arithmetic != kernels::Arithmetic::kFloat32
+                                       ? OneHistory::kOnDevice
+                                       : OneHistory::kWhereFaster,
                     .max_bytes = o.max_bytes,
                     .allocator = std::move(allocator)};
   if (choice.allocator != nullptr && device.is_processor())
@@ -282,7 +288,8 @@ wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options*
 void wisp_model_close(wisp_model* model) { delete model; }
 
 int32_t wisp_model_on_device(const wisp_model* model) {
-  return model == nullptr || model->session->graph().device().memory.is_host() ? 0 : 1;
+  if (model == nullptr || model->session->graph().device().memory.is_host()) return 0;
+  return model->session->one_history_on_device() ? 1 : 2;
 }
 
 size_t wisp_model_num_items(const wisp_model* model) {

@@ -141,13 +141,13 @@ typedef struct wisp_open_options { /* how a model is opened */
   int32_t float16_cache;    /* 1: float16 key/value cache, slightly less exact; not on a device or with Re-Attention */
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; called several times a block */
   void* run_tasks_data;     /* run_tasks and its data are used until the model is closed */
-  /* NULL: the processor. A model whose device does not exist opens on the processor: see wisp_model_on_device. A device
-   * recommends, singly and in batches, with its own kernels in place of WISP_BACKEND_SIMD, the only backend allowed
-   * with it; num_threads is not read there. A device that fails or runs out of memory is WISP_IO, and is not used again
-   * in this process */
+  /* NULL: the processor, and so where the device does not exist: see wisp_model_on_device. A device recommends with its
+   * own kernels in place of WISP_BACKEND_SIMD, the only backend allowed with it; num_threads is the processor's. A
+   * device that fails or runs out of memory is WISP_IO, and is not used again in this process */
   const wisp_device* device;
   const struct wisp_allocator* allocator; /* allocates large buffers (wisp_embed.h); NULL: the system's */
-  uint64_t max_bytes; /* WISP_INVALID_ARGUMENT if wisp_model_memory.total_bytes would be more; 0: no limit */
+  uint64_t max_bytes;            /* WISP_INVALID_ARGUMENT if wisp_model_memory.total_bytes would be more; 0: no limit */
+  int32_t one_history_on_device; /* 1: wisp_recommend uses `device`; 0: it, or the processor if measured to be faster */
 } wisp_open_options;
 
 /* wisp_model_open with options, which may be NULL. WISP_UNSUPPORTED: this build or processor lacks the backend. Private
@@ -175,7 +175,7 @@ WISP_API wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* m
 WISP_API wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options,
                                                wisp_model_memory* memory, wisp_error* error);
 
-/* 1: on wisp_open_options.device; 0: on the processor. */
+/* 1: on wisp_open_options.device; 2: batches there, single histories on the processor; 0: on the processor. */
 WISP_API int32_t wisp_model_on_device(const wisp_model* model);
 WISP_API size_t wisp_model_num_items(const wisp_model* model); /* retired items included */
 /* The item's index, or -1 if the model does not know the key. */

@@ -61,6 +61,7 @@ Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
   if (o.max_bytes > 0) opened.module->limit(o.max_bytes);
   const kernels::OpTable& ops = opened.module->ops(arithmetic);
   return OpenedDevice{.device = kernels::Device(ops, kernels::Memory(opened.module->memory(), nullptr)),
+                      .arithmetic = arithmetic,
                       .description = Describe(ops.name, opened.module->facts())};
 }
 

@@ -29,6 +29,7 @@ struct DeviceOptions {
 
 struct OpenedDevice {
   kernels::Device device = kernels::BestOps();
+  kernels::Arithmetic arithmetic = kernels::Arithmetic::kFloat32;
   std::string description = "cpu";  // for people
   std::string missing = {};         // why the processor replaces the requested device; empty if it does not
 

@@ -40,6 +40,7 @@ void Session::ScoreTo(std::span<const int32_t> window, float* scores) {
 }
 
 Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
+  if (on_host_ != nullptr) return on_host_->Score(history, scores);
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   const std::span<const int32_t> window = GetWindow(history);
@@ -93,6 +94,7 @@ size_t Session::ItemsKept(std::span<const int32_t> window) const {
 
 Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> history,
                                                        const RecommendOptions& options) {
+  if (on_host_ != nullptr) return on_host_->Recommend(history, options);
   WISP_RETURN_IF_ERROR(CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));

@@ -39,6 +39,10 @@ enum class Backend {
   kInt8,     // linear layers with 8-bit integers: faster, a quarter of the bytes, scores slightly off
 };
 
+// This recommends after one history at a time: the session's device, or the processor if it is faster at that. A large
+// GPU may take longer for one event than the processor, and is faster for many histories together.
+enum class OneHistory { kOnDevice, kWhereFaster };
+
 struct SessionOptions {
   Backend backend = Backend::kSimd;
   // Threads for one history, the caller's included: at most kMaxThreads, of which Team::kMaxTasks are used. 0:
@@ -51,6 +55,9 @@ struct SessionOptions {
   // The device that computes (OpenDevice). Any device but the processor requires kSimd, which then means the device's
   // own kernels, and uses one thread.
   kernels::Device device = kernels::BestOps();
+  // kWhereFaster: Create measures both (IsFasterForOne), and Recommend and Score run where it took less time, so their
+  // scores may differ by rounding from one session to the next. The processor then uses num_threads.
+  OneHistory one_history = OneHistory::kOnDevice;
 };
 
 // kUnsupported: a backend of the processor was asked for on a device of this name.
@@ -86,6 +93,7 @@ class Session {
                                             size_t num_threads = 1);
 
   // For a session with these options, also on a device. It does not check that enough memory is available; Create does.
+  // With OneHistory::kWhereFaster it counts both, and a session whose device is faster holds less.
   static Result<InferenceMemory> PlanMemory(const ModelFile& file, const SessionOptions& options);
 
   // 8-bit weights are always verified, because NaN would silently become an 8-bit number. kInvalidArgument: too many
@@ -130,6 +138,8 @@ class Session {
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
   kernels::CacheType kept() const { return cache_.type(); }
+  // True if Recommend and Score run on graph().device().
+  bool one_history_on_device() const { return on_host_ == nullptr; }
   size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
 
  private:
@@ -138,6 +148,7 @@ class Session {
                                          const SessionOptions& options);
   static InferenceMemory CountMemory(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
                                      kernels::CacheType kept);
+  Status ChooseForOneHistory(const SessionOptions& options);
   // Computes the scores for users without history, once (session_cold_start.cc).
   Status FindPopular();
   bool is_host() const { return graph_->device().memory.is_host(); }
@@ -167,6 +178,7 @@ class Session {
   ServedList list_;
   std::vector<float> popular_;               // scores for users without history; empty until first needed
   std::unique_ptr<DeviceScores> on_device_;  // null on the host
+  std::unique_ptr<Session> on_host_;         // takes Recommend and Score; null if this session does
 };
 
 }  // namespace wisp

@@ -35,6 +35,16 @@ Status CheckKept(const SessionOptions& o, const kernels::Device& device, const A
   return OkStatus();
 }
 
+// The session of the processor beside a device's.
+SessionOptions ForOneOnHost(const SessionOptions& o) { return {.num_threads = o.num_threads, .executor = o.executor}; }
+
+// Both make the scores for users without history at most once, so `cold_start` is not added.
+void Add(const InferenceMemory& more, InferenceMemory& memory) {
+  memory.activations += more.activations;
+  memory.packed_weights += more.packed_weights;
+  memory.scores += more.scores;
+}
+
 }  // namespace
 
 Status BackendOnDevice(const char* device) {
@@ -84,10 +94,18 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
   try {
     std::unique_ptr<Session> session(new Session(std::move(file), device, 1, {}));
     WISP_RETURN_IF_ERROR(session->Arrived());
+    if (options.one_history == OneHistory::kWhereFaster) WISP_RETURN_IF_ERROR(session->ChooseForOneHistory(options));
     return session;
   } catch (const std::bad_alloc&) {
     return NoRoomOnDevice(device, "a session", plan.on_device - plan.weights + at_most, plan.total() - plan.on_device);
   }
+}
+
+[[gnu::cold]] Status Session::ChooseForOneHistory(const SessionOptions& o) {
+  WISP_ASSIGN_OR_RETURN(std::unique_ptr<Session> on_host, Create(file_.Share(), ForOneOnHost(o)));
+  WISP_ASSIGN_OR_RETURN(const bool device_is_faster, IsFasterForOne(*this, *on_host));
+  if (!device_is_faster) on_host_ = std::move(on_host);
+  return OkStatus();
 }
 
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
@@ -107,8 +125,12 @@ Result<InferenceMemory> Session::GetPlan(const Architecture& a, std::span<const 
                                          const SessionOptions& options) {
   WISP_ASSIGN_OR_RETURN(const kernels::Device device, ChooseDevice(options));
   WISP_ASSIGN_OR_RETURN(const size_t threads, CountThreads(options.num_threads, options.backend));
-  return CountMemory(*MakeModelView(a, device, MakeInferenceOptions(device, a, tensors)), tensors,
-                     device.memory.is_host() ? threads : 1, options.kept);
+  InferenceMemory memory = CountMemory(*MakeModelView(a, device, MakeInferenceOptions(device, a, tensors)), tensors,
+                                       device.memory.is_host() ? threads : 1, options.kept);
+  if (device.memory.is_host() || options.one_history == OneHistory::kOnDevice) return memory;
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory on_host, GetPlan(a, tensors, ForOneOnHost(options)));
+  Add(on_host, memory);
+  return memory;
 }
 
 InferenceMemory Session::CountMemory(const ModelView& graph, std::span<const StoredTensor> tensors, size_t num_threads,
@@ -137,6 +159,7 @@ InferenceMemory Session::memory() const {
     memory.on_device += tensors_->allocated_bytes() - memory.weights;
     memory.weights = tensors_->allocated_bytes();
   }
+  if (on_host_ != nullptr) Add(on_host_->memory(), memory);
   return memory;
 }
 

@@ -176,7 +176,7 @@ Result<ModelFile> ModelFile::OpenDescriptor(const std::string& name, int descrip
 
 size_t ModelFile::copied_bytes() const { return impl_->copy.size(); }
 
-ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ModelFile::ModelFile(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::ModelFile(ModelFile&&) noexcept = default;
 ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
 ModelFile::~ModelFile() = default;

@@ -183,6 +183,9 @@ class ModelFile {
   ModelFile& operator=(ModelFile&&) noexcept;
   ~ModelFile();
 
+  // Shares the open file: nothing is mapped, copied or checked again.
+  ModelFile Share() const { return ModelFile(impl_); }
+
   // The additional checks of Verify::kFull, for a file that is open already.
   Status VerifyWeights() const;
 
@@ -247,8 +250,8 @@ class ModelFile {
 
  private:
   struct Impl;
-  explicit ModelFile(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit ModelFile(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
 };
 
 // The contents of the file, to be written again, changed or not. Weights are written as float32 unless the caller sets

@@ -33,9 +33,11 @@ foreach(architecture ${WISP_CUDA_ARCHITECTURES})
 endforeach()
 # PTX, which the driver compiles for GPUs that are not listed.
 list(APPEND cuda_flags -gencode arch=compute_80,code=compute_80)
-# Drivers before that of CUDA 12.4 cannot read this compression. Code of CUDA 13 needs a later driver anyway.
+# Drivers before that of CUDA 12.4 cannot read the smaller form. Code of CUDA 13 needs a later driver anyway.
 if(nvcc_version VERSION_GREATER_EQUAL 13)
   list(APPEND cuda_flags --compress-mode=size)
+else()
+  list(APPEND cuda_flags -Xfatbin=-compress-all)
 endif()
 file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cc kernels/cuda/gpu/*.cc)
 set(cuda_objects)

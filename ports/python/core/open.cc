@@ -32,6 +32,7 @@ OpenArguments::OpenArguments(Dict given, const char* called, From from) : given_
   options_.float16_cache = given_.Flag("float16_cache");
   options_.max_bytes = given_.Count<uint64_t>("max_bytes");
   options_.device = ChooseDevice(given_, device_);
+  options_.one_history_on_device = given_.Flag("one_history_on_device");
   given_.End();
 }
 

@@ -321,7 +321,7 @@ void BindRecommender(nb::module_& module) {
            nb::sig("def item_name(self, item: int) -> str"),
            "The item's name for people; '' if the model carries none.")
       .def_prop_ro(
-          "on_device", [](const Recommender& self) { return wisp_model_on_device(InUse(self.opened()).get()) == 1; },
+          "on_device", [](const Recommender& self) { return wisp_model_on_device(InUse(self.opened()).get()) != 0; },
           "Whether it computes on the device that was asked for; else on the processor.")
       .def("_info", &Info)
       .def("_provenance", &Provenance);

@@ -34,6 +34,7 @@ class OpenOptions(TypedDict, total=False):
     num_threads: share the positions of one history; scores stay the same to the bit. 0 and 1: the caller's alone.
     float16_cache: float16 key/value cache, slightly less exact.
     device, device_module, arithmetic, device_bytes: "cuda", its module, the number format of products, its memory.
+    one_history_on_device: recommend after one history on the device too; by default where opening measures less time.
     max_bytes: InvalidArgument if the model would hold more; 0: no limit.
     """
 
@@ -47,6 +48,7 @@ class OpenOptions(TypedDict, total=False):
     device_module: Path | None
     arithmetic: str | None
     device_bytes: int
+    one_history_on_device: bool
     max_bytes: int
 
 

@@ -24,6 +24,8 @@ std::unique_ptr<DeviceWeights> MakeDeviceWeights(std::span<const ParameterSpec>,
   return nullptr;
 }
 
+Result<bool> IsFasterForOne(Session&, Session&) { return true; }
+
 DeviceBytes PlanDeviceScores(const kernels::OpTable&, size_t) { return {}; }
 
 std::unique_ptr<DeviceScores> MakeDeviceScores(const kernels::Device&, size_t) { return nullptr; }

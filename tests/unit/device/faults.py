@@ -18,6 +18,21 @@ FAULTS = [
         ("a-batch-forgets-what-was-seen", "RowsOnDevice::MarkTaken", "TakeUnoffered(history,", "TakeUnoffered({},",
          "cuda_device_batch_test:*"),
     ]),
+    *table("runtime/device/one_history.cc", [
+        ("the-slower-one-taken", "IsFasterForOne", "*there < *here", "*here < *there",
+         "cuda_device_session_test:*OneHistory_isMeasured"),
+        ("a-failed-device-measured", "IsFasterForOne", "return measured->status();", "return false;",
+         "cuda_device_session_test:*OneHistory_aDevice*"),
+        ("damage-said-at-opening", "IsFasterForOne",
+         "if (measured->status().code() == StatusCode::kInvalidData) return false;", "",
+         "cuda_device_session_test:*OneHistory_damaged*"),
+    ]),
+    *table("runtime/inference/session_setup.cc", [
+        ("one-history-never-measured", "Session::Create", "if (options.one_history == OneHistory::kWhereFaster)",
+         "if (false)", "cuda_device_session_test:*OneHistory_runs*"),
+        ("one-history-not-planned", "Session::GetPlan", "Add(on_host, memory);", "",
+         "cuda_device_session_test:*OneHistory_runs*"),
+    ]),
     *table("runtime/device/absent/absent.cc", [
         ("a-left-out-device-taken", "CheckDevice",
          'return Unsupported("this build has no device but the processor (WISP_DEVICE is off), and ", '

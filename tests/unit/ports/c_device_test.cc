@@ -13,6 +13,7 @@ class CDevice : public ::testing::Test {
   CDevice() {
     test::WriteTiny(path_);
     options_.device = &device_;
+    options_.one_history_on_device = 1;
     device_.name = "cuda";
     device_.module = std::getenv("WISP_CUDA_MODULE");
   }
@@ -68,6 +69,36 @@ TEST_F(CDevice, RecommendsAsTheProcessor_AloneAndInBatches) {
     EXPECT_EQ(top[i].item, expected[i].item);
     EXPECT_NEAR(top[i].score, expected[i].score, 1e-5);
   }
+}
+
+// The emulator is slower than the processor it runs on, so single histories are the processor's, to the bit.
+TEST_F(CDevice, OneHistory_runsWhereItIsFaster) {
+  options_.one_history_on_device = 0;
+  ASSERT_EQ(Open(), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_model_on_device(model_), 2);
+  const std::vector<wisp_recommendation> top = Top();
+  options_.device = nullptr;
+  ASSERT_EQ(Open(), WISP_OK);
+  const std::vector<wisp_recommendation> on_host = Top();
+  ASSERT_EQ(top.size(), on_host.size());
+  for (size_t i = 0; i < top.size(); ++i) EXPECT_EQ(top[i].score, on_host[i].score);
+  // An arithmetic of the device is asked for by its name.
+  options_.device = &device_;
+  device_.arithmetic = "float16";
+  ASSERT_EQ(Open(), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_model_on_device(model_), 1);
+  options_.one_history_on_device = 2;
+  EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT);
+}
+
+TEST_F(CDevice, OneHistory_memoryIsPlannedForBoth) {
+  wisp_model_memory memory = WISP_INIT(wisp_model_memory), on_device = memory, on_host = memory;
+  ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options_, &on_device, &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(wisp_model_plan_memory(path_.c_str(), &on_host, &error_), WISP_OK);
+  options_.one_history_on_device = 0;
+  ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options_, &memory, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(memory.device_bytes, on_device.device_bytes);
+  EXPECT_EQ(memory.total_bytes, on_device.total_bytes + on_host.total_bytes - on_host.name_bytes);
 }
 
 TEST_F(CDevice, MemoryIsPlanned_AndTooLittleIsSaid) {

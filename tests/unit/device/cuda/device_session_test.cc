@@ -36,6 +36,18 @@ class DeviceSessionTest : public ::testing::Test {
     EXPECT_TRUE(session.ok()) << session.status().message();
     return *std::move(session);
   }
+  // Writes this number into the last row of the item table.
+  void Damage(float damage) {
+    const auto file = *ModelFile::Open(path_);
+    const ParameterSpec& table = file.parameters()[0];
+    const auto* last = reinterpret_cast<const char*>(file.Tensor(0) + table.size() - 4);
+    std::fstream bytes(path_, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string all((std::istreambuf_iterator<char>(bytes)), std::istreambuf_iterator<char>());
+    const size_t at = all.find(std::string(last, 4 * sizeof(float)));
+    ASSERT_NE(at, std::string::npos);
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.write(reinterpret_cast<const char*>(&damage), sizeof damage);
+  }
   static std::vector<float> Scores(Session& session, const std::vector<int32_t>& history) {
     std::vector<float> scores(session.architecture().num_items);
     const Status status = session.Score(history, scores);
@@ -67,6 +79,54 @@ TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
     }
   }
 }
+
+#ifndef WISP_TEST_GPU
+// The emulator takes the time of a slow device; asked the other way round, the processor is a fast one.
+TEST_F(DeviceSessionTest, OneHistory_isMeasured) {
+  Write(kLarger, 12);
+  const auto slow = Open(TheDevice()), fast = *Session::Open(path_);
+  EXPECT_FALSE(*IsFasterForOne(*slow, *fast));
+  EXPECT_TRUE(*IsFasterForOne(*fast, *slow));
+}
+
+TEST_F(DeviceSessionTest, OneHistory_runsWhereItIsFaster) {
+  Write(kLarger, 12);
+  const SessionOptions options{.device = TheDevice(), .one_history = OneHistory::kWhereFaster};
+  const auto session = *Session::Open(path_, options), host = *Session::Open(path_), device = Open(TheDevice());
+  EXPECT_FALSE(session->one_history_on_device());
+  EXPECT_FALSE(session->graph().device().memory.is_host()) << "batches are the device's";
+  EXPECT_TRUE(device->one_history_on_device());
+  const std::vector<int32_t> history = {5, 600, 7};
+  EXPECT_EQ(Scores(*session, history), Scores(*host, history));
+  EXPECT_EQ(Scores(*session, {}), Scores(*host, {}));
+  EXPECT_EQ((*session->Recommend(history, {.count = 4}))[0].score, (*host->Recommend(history, {.count = 4}))[0].score);
+  EXPECT_EQ(session->planned_bytes(), Session::PlanMemory(session->file(), options)->total());
+  EXPECT_EQ(session->planned_bytes(), device->planned_bytes() + host->planned_bytes());
+}
+
+TEST_F(DeviceSessionTest, OneHistory_damagedWeightsAreSaidWhenAsked) {
+  Write(kLarger, 12);
+  Damage(std::numeric_limits<float>::quiet_NaN());
+  const auto session = Session::Open(path_, {.device = TheDevice(), .one_history = OneHistory::kWhereFaster});
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  EXPECT_EQ((*session)->Recommend(std::vector<int32_t>{0}, {.count = 3}).status().code(), StatusCode::kInvalidData);
+}
+
+TEST_F(DeviceSessionTest, OneHistory_aDeviceThatFailsIsSaid) {
+  Write(kLarger, 12);
+  FailingMemory working(1 << 30);
+  ASSERT_TRUE(Session::Open(path_, {.device = working.device()}).ok());
+  int failed = 0;
+  for (int calls = 0;; ++calls) {
+    FailingMemory memory(calls);
+    const auto session = Session::Open(path_, {.device = memory.device(), .one_history = OneHistory::kWhereFaster});
+    if (session.ok()) break;
+    EXPECT_EQ(session.status().code(), StatusCode::kIo) << calls;
+    ++failed;
+  }
+  EXPECT_GT(failed, 20) << "some of them while it is measured";
+}
+#endif
 
 // Appended events are among the histories. They run by one launch, and by one for each op.
 TEST_F(DeviceSessionTest, ScoresDoNotDependOnTheHistoriesBeforeNorOnLaunches) {
@@ -149,17 +209,7 @@ TEST_F(DeviceSessionTest, ARecommendationIsOneLaunch) {
 TEST_F(DeviceSessionTest, DamagedWeightsAreSaidAsOnTheProcessor) {
   for (const float damage : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     Write(kLarger, 6);
-    // The damage is in the last row of the item table.
-    const auto file = *ModelFile::Open(path_);
-    const ParameterSpec& table = file.parameters()[0];
-    const auto* last = reinterpret_cast<const char*>(file.Tensor(0) + table.size() - 4);
-    std::fstream bytes(path_, std::ios::in | std::ios::out | std::ios::binary);
-    const std::string all((std::istreambuf_iterator<char>(bytes)), std::istreambuf_iterator<char>());
-    const size_t at = all.find(std::string(last, 4 * sizeof(float)));
-    ASSERT_NE(at, std::string::npos);
-    bytes.seekp(static_cast<std::streamoff>(at));
-    bytes.write(reinterpret_cast<const char*>(&damage), sizeof damage);
-    bytes.close();
+    Damage(damage);
     const std::vector<int32_t> history = {1, 2};
     const auto host = (*Session::Open(path_))->Recommend(history, {.count = 3});
     const auto device = Open(TheDevice())->Recommend(history, {.count = 3});
