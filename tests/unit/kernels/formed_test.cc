@@ -203,8 +203,8 @@ TEST(Formed, RowsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
   std::mt19937_64 random(TestSeed(4));
   for (const OpTable* ops : Tables()) {
     for (size_t rows : kNumbers) {
-      for (size_t n : {size_t{1}, size_t{1500}}) {
-        GuardedMatrix x(rows, n, n + 1);
+      for (size_t n : {size_t{1}, size_t{1500}, size_t{1501}}) {
+        GuardedMatrix x(rows, n, n + 1 + n % 2 * 2);
         x.Fill(random, std::normal_distribution<float>());
         std::vector<float> scales(rows);
         for (size_t b = 0; b < rows; ++b) scales[b] = b % 3 == 1 ? 0.0f : 1e3f * static_cast<float>(b + 1);

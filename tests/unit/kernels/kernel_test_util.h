@@ -85,16 +85,18 @@ size_t PickSize(std::mt19937_64& random, const size_t (&sizes)[kCount]) {
 
 inline size_t PickSize(std::mt19937_64& random) { return PickSize(random, kTestSizes); }
 
-// A [rows, cols] matrix with row stride `ld` inside a larger buffer. Its first element is aligned to exactly 4 bytes;
-// everything that is not an element holds a guard pattern.
+// A [rows, cols] matrix with row stride `ld` inside a larger buffer. Its first element is aligned to 64 bytes if `ld`
+// is a multiple of 8, otherwise to exactly 4. Everything that is not an element holds a guard pattern.
 template <class T>
 class BasicGuardedMatrix {
  public:
   BasicGuardedMatrix(size_t rows, size_t cols, size_t ld)
       : rows_(rows), cols_(cols), ld_(ld), buffer_(2 * kMargin + rows * ld) {
     std::memset(buffer_.data(), kPattern, buffer_.size() * sizeof(T));
+    // Rows of whole vectors begin at a cache line, others one number after it.
+    const size_t past = ld % 8 == 0 ? 0 : sizeof(T) % 64;
     size_t offset = kMargin;
-    while (reinterpret_cast<uintptr_t>(&buffer_[offset]) % 64 != sizeof(T) % 64) --offset;
+    while (reinterpret_cast<uintptr_t>(&buffer_[offset]) % 64 != past) --offset;
     data_ = &buffer_[offset];
     for (size_t r = 0; r < rows_; ++r) {
       for (size_t c = 0; c < cols_; ++c) *at(r, c) = T{};
