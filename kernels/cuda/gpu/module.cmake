@@ -1,13 +1,19 @@
 # The target wisp_cuda: libwisp_cuda.so, the kernels of kernels/cuda compiled by nvcc, with CUDA's runtime inside. It is
 # built only on request. The emulator compiles the same sources as ordinary C++, so nvcc is called for each file and
 # CMake's CUDA language is not used. When cross-compiling, nvcc calls the target's compiler (ports/jetson).
-find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
+find_program(NVCC nvcc HINTS /usr/local/cuda/bin PATHS ${CMAKE_CURRENT_SOURCE_DIR}/build/nvcc/cuda/bin)
 if(NOT NVCC)
-  message(STATUS "without libwisp_cuda.so: nvcc is missing (CUDA toolkit 12.1 or later)")
+  message(STATUS "without libwisp_cuda.so: nvcc is missing (CUDA toolkit 12.1 or later, or tools/dev nvcc)")
   return()
 endif()
 # When cross-compiling: the target's runtime, from a toolkit or a copy of the board's (ports/jetson).
-find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64 /usr/local/cuda/targets/aarch64-linux/lib /usr/local/cuda/targets/sbsa-linux/lib)
+set(beside_nvcc)
+if(NOT CMAKE_CROSSCOMPILING)
+  get_filename_component(beside_nvcc ${NVCC} DIRECTORY)
+  set(beside_nvcc ${beside_nvcc}/../lib)
+endif()
+find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64 /usr/local/cuda/targets/aarch64-linux/lib
+             /usr/local/cuda/targets/sbsa-linux/lib PATHS ${beside_nvcc})
 execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_version)
 string(REGEX REPLACE ".*release ([0-9.]+),.*" "\\1" nvcc_version "${nvcc_version}")
 # Orin and Hopper; and Thor, whose name CUDA 13 changed.
