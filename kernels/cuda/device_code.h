@@ -110,10 +110,15 @@ unsigned BlocksTogether(unsigned) {
 
 inline unsigned CountProcessors() { return emulate::kBlocksTogether; }
 
+template <class... Parameters, class... Arguments>
+void AddParametersOf(void (*kernel)(Parameters...), const Arguments&... arguments) {
+  (emulate::AddParameter<std::remove_cvref_t<Parameters>>(reinterpret_cast<const void*>(kernel), arguments), ...);
+}
+
 template <auto kKernel, class Argument>
 bool LaunchTogether(unsigned blocks, unsigned threads, const Argument& argument) {
   if (blocks > 1 && emulate::RefusesTogether()) return false;
-  emulate::CountParameters(sizeof(Argument));
+  AddParametersOf(kKernel, argument);
   emulate::RunTogether(blocks, threads, [&] { kKernel(argument); });
   return true;
 }
@@ -121,15 +126,10 @@ bool LaunchTogether(unsigned blocks, unsigned threads, const Argument& argument)
 template <class T, unsigned kSize>
 using Shared = emulate::Shared<T, kSize>;
 
-template <class... Parameters>
-void CountParametersOf(void (*)(Parameters...)) {
-  (emulate::CountParameters(sizeof(Parameters)), ...);
-}
-
 template <auto kKernel, class... Arguments>
 void Launch(const Grid& grid, const Arguments&... arguments) {
   FlushProgram();
-  CountParametersOf(kKernel);
+  AddParametersOf(kKernel, arguments...);
   (emulate::CheckArgument(arguments), ...);
   emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kKernel(arguments...); });
 }

@@ -9,6 +9,7 @@
 #include <boost/context/pooled_fixedsize_stack.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -98,7 +99,8 @@ struct Emulator {
   uint32_t last_serial = 0;
   bool running = false;
   bool refuses_together = std::getenv("WISP_TEST_REFUSES_TOGETHER") != nullptr;
-  size_t parameter_bytes = 0;  // of the next launch
+  LaunchedKernel launch;  // the next one
+  Observer observer = nullptr;
 
   Warp& CurrentWarp() { return block->warps[place.thread.x / kLanes]; }
 
@@ -247,7 +249,15 @@ const Place& Here() { return The().place; }
 
 uint64_t NumLaunches() { return g_launch; }
 
-void CountParameters(size_t bytes) { The().parameter_bytes += bytes; }
+void AddParameter(const void* kernel, const void* parameter, size_t bytes, size_t alignment) {
+  LaunchedKernel& launch = The().launch;
+  launch.kernel = kernel;
+  const size_t begin = (launch.parameters.size() + alignment - 1) / alignment * alignment;
+  launch.parameters.resize(begin + bytes);
+  std::memcpy(launch.parameters.data() + begin, parameter, bytes);
+}
+
+void Observe(Observer observer) { The().observer = observer; }
 
 void CountShared(size_t bytes, const Location& location) {
   g_shared_bytes += bytes;
@@ -273,16 +283,22 @@ class Running {
     if (threads == 0 || threads > kMostThreads || threads % kLanes != 0) Fail("a block has whole warps, 1 to 32", here);
     if (grid.x == 0 || grid.y == 0) Fail("a launch has no blocks, which a GPU refuses", here);
     if (grid.y > kMostRowsOfBlocks) Fail("a launch has more than 65,535 rows of blocks, which a GPU refuses", here);
-    if (std::exchange(e.parameter_bytes, 0) > kMostParameterBytes)
+    if (e.launch.parameters.size() > kMostParameterBytes)
       Fail("a launch has more bytes of parameters than a GPU takes", here);
     e.running = true;
     g_shared_bytes = 0;
     ShowResults();
     ++g_launch;
     e.place = {.thread = {0, 0}, .block = {0, 0}, .block_size = {threads, 1}, .grid_size = grid};
+    e.launch.grid = grid;
+    e.launch.threads = threads;
+    if (e.observer != nullptr) e.observer(e.launch, LaunchState::kBegins);
   }
   ~Running() {
-    The().running = false;
+    Emulator& e = The();
+    if (e.observer != nullptr) e.observer(e.launch, LaunchState::kHasRun);
+    e.launch = {};
+    e.running = false;
     Receive(&The().at_end);
     HideResults();
   }

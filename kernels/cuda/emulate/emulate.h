@@ -65,8 +65,25 @@ bool RefusesTogether();
 // The number of kernels that this process has run.
 uint64_t NumLaunches();
 
-// Adds a parameter to those of the next launch.
-void CountParameters(size_t bytes);
+// A launch as a GPU gets it: a kernel, and its parameters one after another, each aligned.
+struct LaunchedKernel {
+  const void* kernel = nullptr;
+  Index grid = {};
+  unsigned threads = 0;
+  std::vector<std::byte> parameters;
+};
+
+// Adds a parameter to those of the next launch, which is of `kernel`.
+void AddParameter(const void* kernel, const void* parameter, size_t bytes, size_t alignment);
+template <class Parameter>
+void AddParameter(const void* kernel, const Parameter& parameter) {
+  AddParameter(kernel, &parameter, sizeof(parameter), alignof(Parameter));
+}
+// Calls `observer` before and after each launch from now on; null: no longer.
+enum class LaunchState { kBegins, kHasRun };
+using Observer = void (*)(const LaunchedKernel& launch, LaunchState state);
+void Observe(Observer observer);
+
 void CheckBytes(const void* argument, size_t bytes);
 
 // Checks an argument of the next launch. Ends the process if the argument holds a host address (memory.h). Compilers
