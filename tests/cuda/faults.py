@@ -1,7 +1,56 @@
 """Faults of this folder's subject, for tests/mutants/run: name, function, expression, fault, tests that fail."""
 from faults import table
 
+
+def only_for_nvcc(file, rows):
+    """Faults that only nvcc compiles: the emulator cannot find them, and the interpreter must (tests/cuda/ptx/run)."""
+    return table(file, [(f"nvcc-{name}", function, before, f"\n#ifdef __CUDACC__\n{after}\n#else\n{before}\n#endif\n",
+                         f"cuda_ptx_record:{case}") for name, function, before, after, case in rows])
+
+
 FAULTS = [
+    *only_for_nvcc("kernels/cuda/device_code.h", [
+        ("sums-by-a-mask-of-half-a-warp", "WarpSum", "kWholeWarp", "kWholeWarp >> 16", "formed"),
+        ("largest-of-lanes-that-the-mask-leaves-out", "WarpMax", "kWholeWarp", "0xffffu << Lane() / 16 * 16",
+         "tensor-int8"),
+    ]),
+    *only_for_nvcc("kernels/cuda/stages/products.h", [
+        ("reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k",
+         "product-small-tiles"),
+        ("reads-a-column-too-many", "MultiplyTile", "k_of_a < p.k ?", "k_of_a <= p.k ?", "product-small-tiles"),
+        ("reads-pairs-that-are-not-aligned", "At", "return", "if (inner == 3) { const float2 pair = "
+         "*reinterpret_cast<const float2*>(matrix + (outer * ld + inner)); return pair.x + 0 * pair.y; } return",
+         "product-few-rows"),
+    ]),
+    *only_for_nvcc("kernels/cuda/stages/attention.h", [
+        ("overwrites-numbers-in-use", "Add", "__syncwarp(); // all lanes have read the previous numbers", "",
+         "attention-24"),
+    ]),
+    *only_for_nvcc("kernels/cuda/formed.cc", [
+        ("grid-cuts-off", "AddRowsOnGrid", "__float2int_rn(", "__float2int_rz(", "formed"),
+        ("squares-of-a-warp-that-left-none", "LeaveParts", "__syncthreads();", "", "formed"),
+    ]),
+    *table("kernels/cuda/device_code.h", [
+        ("nvcc-adds-without-an-atomic", "AtomicAdd",
+         "atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));", "*to += n;",
+         "cuda_ptx_record:formed"),
+    ]),
+    *table("kernels/cuda/tensor_core.h", [
+        ("nvcc-fragments-of-a-exchanged", "Multiply",
+         '"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"',
+         '"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%6,%5,%7}, {%8,%9}, {%0,%1,%2,%3};"',
+         "cuda_ptx_record:tensor-tf32"),
+        ("nvcc-fragments-of-b-exchanged", "Multiply",
+         '"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"',
+         '"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%9,%8}, {%0,%1,%2,%3};"',
+         "cuda_ptx_record:tensor-int8"),
+        ("nvcc-cuts-off-float16", "HalfBitsOf", "__float2half_rn(x)", "__float2half_rz(x)",
+         "cuda_ptx_record:tensor-float16"),
+    ]),
+    *table("kernels/cuda/stages/top_k.h", [
+        ("nvcc-minus-zero-is-below-zero", "MakeKey", "__float_as_uint(normal)", "__float_as_uint(score)",
+         "cuda_ptx_record:top-k"),
+    ]),
     *table("kernels/cuda/stages/products.h", [
         ("product-reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k",
          "cuda_gemm_test:*"),

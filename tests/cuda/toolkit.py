@@ -1,4 +1,4 @@
-"""Finds CUDA's compiler, and the names of kernels. The machine's toolkit comes first, then what `tools/dev nvcc` made."""
+"""Finds CUDA's compiler: the machine's, or what `tools/dev nvcc` made. Shortens the names of kernels."""
 import pathlib
 import re
 import shutil
@@ -8,9 +8,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KERNELS = ROOT / "kernels" / "cuda"
 # A copy of the sources, as tests/mutants/run makes below build, uses the compiler of the checkout that it lies in.
-FOLDERS = ["/usr/local/bin", "/usr/local/cuda/bin", *(f"{folder}/build/nvcc/cuda/bin" for folder in [ROOT, *ROOT.parents])]
-FLAGS = ["-x", "cu", "-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "-fmad=false", "-ccbin", "g++", "-O3",
-         "-I", str(ROOT)]
+FOLDERS = ["/usr/local/bin", "/usr/local/cuda/bin",
+           *(f"{folder}/build/nvcc/cuda/bin" for folder in [ROOT, *ROOT.parents])]
+FLAGS = ["-x", "cu", "-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "-fmad=false", "-ccbin", "g++",
+         "-O3", "-I", str(ROOT)]
 
 
 def find(*tools):

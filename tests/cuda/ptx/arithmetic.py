@@ -5,8 +5,11 @@ import numpy as np
 
 from memory import UNSIGNED, Fault, dtype_of
 
-COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-           "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal}
+COMPARE = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
+}
+ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 def round_to(values, dtype, mode):
@@ -17,7 +20,7 @@ def round_to(values, dtype, mode):
     back = near.astype(np.float64)
     infinity = dtype.type(np.inf)
     lower, higher = np.nextafter(near, -infinity), np.nextafter(near, infinity)
-    down = mode == "rm" or mode == "rz" and values > 0 if np.isscalar(values) else (mode == "rm") | ((mode == "rz") & (values > 0))
+    down = (mode == "rm") | ((mode == "rz") & (values > 0))
     up = (mode == "rp") | ((mode == "rz") & (values < 0))
     return np.where(down & (back > values), lower, np.where(up & (back < values), higher, near))
 
@@ -88,28 +91,28 @@ def shift(x, by, left):
 def convert(x, source, target, words):
     dtype = dtype_of(target)
     if source[0] == "f" and target[0] != "f":
-        mode = next(w for w in words if w in ("rni", "rzi", "rmi", "rpi"))
-        whole = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}[mode](x.astype(np.float64))
+        whole = ROUND[next(w for w in words if w in ROUND)](x.astype(np.float64))
         limits = np.iinfo(dtype)
         inside = np.where(np.isnan(whole) | (whole <= limits.min) | (whole >= limits.max), 0, whole).astype(dtype)
         return np.where(np.isnan(whole), dtype.type(0), np.where(whole <= limits.min, limits.min, np.where(
             whole >= limits.max, limits.max, inside))).astype(dtype)
     if source[0] == "f":
-        for mode, function in (("rni", np.rint), ("rzi", np.trunc), ("rmi", np.floor), ("rpi", np.ceil)):
-            if mode in words:
-                x = function(x)
+        for mode in set(words) & set(ROUND):
+            x = ROUND[mode](x)
         if "sat" in words:
             x = np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1))
-    elif "sat" in words:
-        raise NotImplementedError("cvt.sat of whole numbers")
+        if dtype.kind == "f":
+            return round_to(x.astype(np.float64), dtype, next((w for w in words if w in ("rm", "rp", "rz")), "rn"))
     return x.astype(dtype)
 
 
 def approximate(name, x):
     """A GPU gives a few last places more or less."""
     wide = x.astype(np.float64)
-    function = {"ex2": np.exp2, "lg2": np.log2, "rcp": np.reciprocal, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-                "rsqrt": lambda v: 1 / np.sqrt(v)}[name]
+    function = {
+        "ex2": np.exp2, "lg2": np.log2, "rcp": np.reciprocal, "sqrt": np.sqrt, "rsqrt": lambda v: 1 / np.sqrt(v),
+        "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+    }[name]
     return function(wide).astype(x.dtype)
 
 
@@ -157,6 +160,8 @@ def make(machine, i):
         return lambda m: write(m, x(m))
     if name == "cvt":
         source, target = words[-1], words[-2]
+        if set(words[1:-2]) - ({*ROUND, "rn", "rm", "rp", "rz", "sat"} if source[0] == "f" else {"rn"}):
+            raise NotImplementedError(i.text)
         x, write = read(1, source), machine.write(operands[0], target)
         return lambda m: write(m, convert(x(m), source, target, words))
     if name == "setp":
@@ -175,7 +180,8 @@ def make(machine, i):
         x, y, selector, write = read(1), read(2), read(3), machine.write(operands[0], kind)
         return lambda m: write(m, permute(x(m), y(m), selector(m)))
     if name == "bfi":
-        x, y, position, length, write = read(1), read(2), read(3, "u32"), read(4, "u32"), machine.write(operands[0], kind)
+        x, y, position, length = read(1), read(2), read(3, "u32"), read(4, "u32")
+        write = machine.write(operands[0], kind)
         return lambda m: write(m, insert_bits(x(m), y(m), position(m), length(m)))
     if name in ("mul", "mad", "fma"):
         return make_product(machine, i)
@@ -183,8 +189,10 @@ def make(machine, i):
         return make_division(machine, i)
     if name in ("min", "max"):
         x, y, write = read(1), read(2), machine.write(operands[0], kind)
+        if set(words[1:-1]) - {"NaN"}:
+            raise NotImplementedError(i.text)
         return lambda m: write(m, least(x(m), y(m), name == "max", "NaN" in words))
-    if name not in SIMPLE or set(words[1:-1]) - {"rn"} or name in ("add", "sub", "neg", "abs") and "ftz" in words:
+    if name not in SIMPLE or set(words[1:-1]) - {"rn"}:
         raise NotImplementedError(i.text)
     reads, write, function = [read(n) for n in range(1, len(operands))], machine.write(operands[0], kind), SIMPLE[name]
     return lambda m: write(m, function(*(r(m) for r in reads)))
@@ -222,7 +230,7 @@ def make_product(machine, i):
     x, y = machine.read(i.operands[1], kind), machine.read(i.operands[2], kind)
     z = machine.read(i.operands[3], wide) if len(i.operands) == 4 else None
     write, dtype = machine.write(i.operands[0], wide), dtype_of(wide)
-    if "ftz" in words or "sat" in words and name != "fma":
+    if set(words[1:-1]) - ({"rn", "rm", "rp", "rz", "sat"} if name == "fma" else {"rn", "lo", "hi", "wide"}):
         raise NotImplementedError(i.text)
     if name == "fma" and kind == "f32":
         mode = next(w for w in words if w in ("rn", "rm", "rp", "rz"))
@@ -243,6 +251,8 @@ def make_product(machine, i):
 def make_division(machine, i):
     name, kind, words = i.words[0], i.words[-1], i.words
     x, write = machine.read(i.operands[1], kind), machine.write(i.operands[0], kind)
+    if set(words[1:-1]) - {"rn", "approx", "ftz"}:
+        raise NotImplementedError(i.text)
     if name in ("div", "rem"):
         if kind[0] == "f" and "rn" not in words:
             raise NotImplementedError(i.text)

@@ -17,7 +17,7 @@ ALL = slice(None)
 class Machine:
     def __init__(self, kernel, memory, parameters, grid, threads):
         if len(parameters) < kernel.parameter_bytes:
-            raise Fault(f"the launch has {len(parameters)} bytes of parameters, and the kernel {kernel.parameter_bytes}")
+            raise Fault(f"the kernel has {kernel.parameter_bytes} bytes of parameters, the launch {len(parameters)}")
         self.kernel, self.memory, self.threads = kernel, memory, threads
         self.blocks = grid[0] * grid[1]
         self.count = self.blocks * threads
@@ -28,10 +28,12 @@ class Machine:
         self.block = block
         self.alive = np.full(self.blocks, threads)  # lanes of each block that have not returned
         zero = np.zeros(self.count, np.uint32)
-        self.registers = {"%tid.x": (lanes % threads).astype(np.uint32), "%ctaid.x": (block % grid[0]).astype(np.uint32),
-                          "%ctaid.y": (block // grid[0]).astype(np.uint32), "%ntid.x": zero + np.uint32(threads),
-                          "%nctaid.x": zero + np.uint32(grid[0]), "%nctaid.y": zero + np.uint32(grid[1]),
-                          "%laneid": (lanes % 32).astype(np.uint32), "%tid.y": zero, "%tid.z": zero, "%ctaid.z": zero}
+        self.registers = {
+            "%tid.x": zero + (lanes % threads).astype(np.uint32), "%laneid": zero + (lanes % 32).astype(np.uint32),
+            "%ctaid.x": zero + (block % grid[0]).astype(np.uint32), "%ntid.x": zero + np.uint32(threads),
+            "%ctaid.y": zero + (block // grid[0]).astype(np.uint32), "%nctaid.x": zero + np.uint32(grid[0]),
+            "%nctaid.y": zero + np.uint32(grid[1]), "%tid.y": zero, "%tid.z": zero, "%ctaid.z": zero,
+        }
         self.steps = [self.step(i) for i in kernel.instructions]
         self.now = None  # the instruction that runs
 
@@ -102,6 +104,8 @@ class Machine:
         if name == "bra":
             return "branch", self.kernel.labels[i.operands[-1]]
         if name in ("bar", "barrier") and "warp" not in i.words:
+            if i.operands != ["0"]:
+                raise NotImplementedError(i.text)
             return "barrier", None
         if name in ("bar", "barrier", "shfl", "vote", "mma"):
             return "warp", warp.make(self, i)

@@ -11,7 +11,9 @@ class Fault(Exception):
 
 def dtype_of(kind):
     """NumPy's type for one of PTX: bits are unsigned numbers."""
-    return np.dtype(bool) if kind == "pred" else np.dtype({"b": "u", "s": "i"}.get(kind[0], kind[0]) + str(int(kind[1:]) // 8))
+    if kind == "pred":
+        return np.dtype(bool)
+    return np.dtype({"b": "u", "s": "i"}.get(kind[0], kind[0]) + str(int(kind[1:]) // 8))
 
 
 class Memory:
@@ -129,8 +131,8 @@ class SharedMemory:
         writer = self.writer[words]
         if self.unordered(words, lanes, writer, writer // 32, self.write_barriers).any():
             raise Fault("shared memory is read while another thread writes it")
-        earlier = (self.reader_warp[words] == lanes // 32) & (self.read_barriers[1][words] < self.warp_barriers[lanes])
-        new = (self.read_barriers[0][words] != self.block_barriers[lanes]) | (self.reader[words] == self.NOBODY) | earlier
+        new = (self.read_barriers[0][words] != self.block_barriers[lanes]) | (self.reader[words] == self.NOBODY)
+        new |= (self.reader_warp[words] == lanes // 32) & (self.read_barriers[1][words] < self.warp_barriers[lanes])
         self.reader_warp[words[new]] = lanes[new] // 32
         self.reader[words[new]] = lanes[new]
         self.read_barriers[0][words] = self.block_barriers[lanes]

@@ -34,7 +34,8 @@ def align(n, alignment):
 
 def read_parameters(text):
     offsets, end = {}, 0
-    for match in re.finditer(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr[^,\n]*?\s)?(\w+)(?:\[(\d+)\])?\s*(?:,|$)", text):
+    pattern = r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr[^,\n]*?\s)?(\w+)(?:\[(\d+)\])?\s*(?:,|$)"
+    for match in re.finditer(pattern, text):
         size = BYTES[match[2]] * int(match[4] or 1)
         offsets[match[3]] = align(end, int(match[1] or BYTES[match[2]]))
         end = offsets[match[3]] + size
@@ -70,7 +71,8 @@ def read_body(body, files):
             negated, predicate = guard[0] == "!", guard.lstrip("!")
         name, _, rest = line.partition("\t") if "\t" in line else line.partition(" ")
         operands = [o.strip() for o in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest)]
-        instructions.append(Instruction(" ".join(text.split()), predicate, negated, name.strip().split("."), operands, place))
+        words = name.strip().split(".")
+        instructions.append(Instruction(" ".join(text.split()), predicate, negated, words, operands, place))
     return instructions, labels
 
 
@@ -83,6 +85,6 @@ def read_module(text, root):
         parameters, parameter_bytes = read_parameters(match[2])
         shared, shared_bytes = read_shared(text, match[4])
         registers = {prefix: kind for kind, prefix in re.findall(r"\.reg\s+\.(\w+)\s+(%\w+?)(?:<\d+>)?\s*;", match[4])}
-        instructions, labels = read_body(match[4], files)
-        kernels[match[1]] = Kernel(match[1], parameters, parameter_bytes, shared, shared_bytes, registers, instructions, labels)
+        kernels[match[1]] = Kernel(match[1], parameters, parameter_bytes, shared, shared_bytes, registers,
+                                   *read_body(match[4], files))
     return kernels

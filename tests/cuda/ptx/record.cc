@@ -1,11 +1,13 @@
 // Runs ops under the emulator and records their launches: what a GPU gets, and its memory before and after.
 //
-//   cuda_ptx_record FOLDER      writes FOLDER/launches (a line of JSON for each) and FOLDER/memory
-//   cuda_ptx_record --list      the names of its cases
+//   cuda_ptx_record FOLDER [PATTERN]    the cases whose names match: FOLDER/launches (a line of JSON for each launch)
+//                                       and FOLDER/memory
+//   cuda_ptx_record --list              the names of its cases
 //
 // tests/cuda/ptx/run gives each launch to an interpreter of the code that nvcc made, and compares the memory. Numbers
 // that go to tensor cores are small whole numbers: their sums are exact in every order.
 #include <dlfcn.h>
+#include <fnmatch.h>
 
 #include <cstdio>
 #include <cstring>
@@ -32,7 +34,7 @@ struct Region {
   bool defined;  // before the first launch of a case
 };
 
-// What is recorded, and the memory that the running case gave to kernels.
+// The files, and the memory that the running case gave to kernels.
 struct Recording {
   std::ofstream launches, memory;
   std::string running;
@@ -108,7 +110,7 @@ std::vector<int32_t> Indices(size_t count, uint32_t end, int32_t every_other = -
   return values;
 }
 
-const std::vector<uint32_t> kBegins = {0, 5, 5, 42, 53};  // of records, one of which is empty
+const std::vector<uint32_t> kBegins = {0, 5, 5, 42, 53};  // one record is empty
 const Segments kRecords = {.begin_B = kBegins.data(), .num_records = 4, .rows = 53};
 
 // ---- Cases. ---------------------------------------------------------------------------------------------------------
@@ -180,6 +182,7 @@ void Scores(size_t rows) {
 void TensorProduct(Arithmetic arithmetic, size_t rows, size_t n, size_t k) {
   const OpTable& ops = Ops(arithmetic);
   float* packed = Empty<float>(ops.packed_size(n, k));
+  ops.pack_weights({.w_NK = Numbers(n * k, 3.0f), .ldw = k, .packed = packed, .n = n, .k = k});
   ops.pack_weights({.w_NK = WholeNumbers(n * k), .ldw = k, .packed = packed, .n = n, .k = k});
   ops.linear_forward({.x_RK = WholeNumbers(rows * k),
                       .ldx = k,
@@ -345,7 +348,8 @@ void Best(size_t n, size_t k) {
   std::vector<uint32_t> excluded(kRows * words);
   for (uint32_t& e : excluded) e = The().Next() & The().Next() >> 3;
   std::vector<float> scores(kRows * n);
-  for (float& s : scores) s = static_cast<float>(The().Next() >> 22) - 500.0f;  // many are equal
+  for (float& s : scores) s = static_cast<float>(The().Next() >> 28) - 15.0f;  // many are equal, and the best 0
+  for (size_t i = 0; i < scores.size(); i += 2) scores[i] = scores[i] == 0 ? -0.0f : scores[i];
   scores[n / 2] = std::numeric_limits<float>::quiet_NaN();
   Ops().top_k({.score_RN = Put(scores),
                .excluded_RW = Put(excluded),
@@ -428,14 +432,15 @@ std::vector<Case> Cases() {
 }
 
 int Main(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 1) return 2;
-  const std::string& folder = arguments[0];
+  if (arguments.empty() || arguments.size() > 2) return 2;
+  const std::string &folder = arguments[0], pattern = arguments.size() == 2 ? arguments[1] : "*";
   if (folder != "--list") {
     The().launches.open(folder + "/launches");
     The().memory.open(folder + "/memory", std::ios::binary);
     emulate::Observe(OnLaunch);
   }
   for (const Case& c : Cases()) {
+    if (fnmatch(pattern.c_str(), c.name.c_str(), 0) != 0) continue;
     if (folder == "--list") {
       std::printf("%s\n", c.name.c_str());
       continue;

@@ -37,7 +37,8 @@ def make(machine, i):
 def make_shuffle(machine, i):
     mode = i.words[2]
     target, _, flag = i.operands[0].partition("|")
-    value, write, write_flag = machine.read(i.operands[1], "b32"), machine.write(target, "b32"), machine.write(flag or "_", "pred")
+    value, write = machine.read(i.operands[1], "b32"), machine.write(target, "b32")
+    write_flag = machine.write(flag or "_", "pred")
     distance, limit = machine.read(i.operands[2], "u32"), machine.read(i.operands[3], "u32")
 
     def run(lanes):
@@ -85,8 +86,8 @@ def numbers(words, kind):
 
 
 def make_product(machine, i):
-    """mma of 16 rows, 8 columns and 8 words. Lane 4 g + t holds the words of the PTX ISA's "matrix fragments":
-    of A rows g and g + 8, words t and t + 4; of B column g, the same words; of C rows as of A, columns 2t and 2t + 1."""
+    """mma of 16 rows, 8 columns and 8 words. Lane 4 g + t holds the words of the PTX ISA's "matrix fragments": of A
+    rows g and g + 8, words t and t + 4; of B column g, the same words; of C rows as of A, columns 2t and 2t + 1."""
     rows, columns, depth = map(int, re.match(r"m(\d+)n(\d+)k(\d+)", i.words[3]).groups())
     kind, sums = i.words[7], "s32" if i.words[9] == "s32" else "f32"
     per_word = {"tf32": 1, "f16": 2, "bf16": 2, "s8": 4, "u8": 4}[kind]
