@@ -139,10 +139,29 @@ def insert_bits(x, y, position, length):
     return (y & ~(ones << position)) | ((x & ones) << position)
 
 
+def bits_of(x):
+    """The bits of each number, the highest first."""
+    highest_first = np.ascontiguousarray(x).astype(x.dtype.newbyteorder(">")).view(np.uint8)
+    return np.unpackbits(highest_first.reshape(len(x), -1), axis=1)
+
+
+def count_ones(x):
+    return bits_of(x).sum(axis=1).astype(np.uint32)
+
+
+def count_leading_zeros(x):
+    bits = bits_of(x)
+    return np.where(bits.any(axis=1), bits.argmax(axis=1), bits.shape[1]).astype(np.uint32)
+
+
+def reverse_bits(x):
+    return np.packbits(bits_of(x)[:, ::-1], axis=1).view(x.dtype.newbyteorder(">"))[:, 0].astype(x.dtype)
+
+
 SIMPLE = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
-    "copysign": lambda x, y: np.copysign(y, x),
+    "copysign": lambda x, y: np.copysign(y, x), "popc": count_ones, "clz": count_leading_zeros, "brev": reverse_bits,
 }
 
 
@@ -183,6 +202,10 @@ def make(machine, i):
         x, y, position, length = read(1), read(2), read(3, "u32"), read(4, "u32")
         write = machine.write(operands[0], kind)
         return lambda m: write(m, insert_bits(x(m), y(m), position(m), length(m)))
+    if name == "bfind" and kind[0] == "u":
+        x, write, bits = read(1), machine.write(operands[0], "u32"), int(kind[1:])
+        none, last = np.uint32(0xffffffff), np.uint32(0 if "shiftamt" in words else bits - 1)
+        return lambda m: write(m, np.where(x(m) == 0, none, count_leading_zeros(x(m)) ^ last))
     if name in ("mul", "mad", "fma"):
         return make_product(machine, i)
     if name in ("div", "rem", "rcp", "sqrt", "ex2", "lg2", "rsqrt", "sin", "cos", "tanh"):
@@ -194,7 +217,8 @@ def make(machine, i):
         return lambda m: write(m, least(x(m), y(m), name == "max", "NaN" in words))
     if name not in SIMPLE or set(words[1:-1]) - {"rn"}:
         raise NotImplementedError(i.text)
-    reads, write, function = [read(n) for n in range(1, len(operands))], machine.write(operands[0], kind), SIMPLE[name]
+    write = machine.write(operands[0], "u32" if name in ("popc", "clz") else kind)
+    reads, function = [read(n) for n in range(1, len(operands))], SIMPLE[name]
     return lambda m: write(m, function(*(r(m) for r in reads)))
 
 
