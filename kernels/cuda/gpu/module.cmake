@@ -26,6 +26,11 @@ set(WISP_CUDA_ARCHITECTURES "${cuda_architectures}" CACHE STRING "GPUs that the 
 set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -fmad=false -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG
     -DWISP_OPS_VERSION="${ops_version}" -I ${CMAKE_CURRENT_SOURCE_DIR}
     -Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden,-ffunction-sections,-O2)
+if(WISP_HARDENING AND NOT WISP_SANITIZE)
+  wisp_hardening_flags(hardening wisp_cuda)
+  list(JOIN hardening "," hardening)
+  list(APPEND cuda_flags -Xcompiler=${hardening})
+endif()
 if(CMAKE_CROSSCOMPILING)
   # nvcc expects a folder of the target, which only some toolkits have. The headers are the same for all targets.
   find_path(CUDA_HEADERS cuda_runtime.h HINTS /usr/local/cuda/include /usr/local/cuda/targets/x86_64-linux/include NO_CMAKE_FIND_ROOT_PATH)
@@ -66,3 +71,4 @@ add_library(wisp_cuda MODULE EXCLUDE_FROM_ALL ${cuda_objects})
 set_target_properties(wisp_cuda PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(wisp_cuda PRIVATE ${CUDART_STATIC} Threads::Threads ${CMAKE_DL_LIBS} rt)
 target_link_options(wisp_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:-s)
+wisp_harden(wisp_cuda)

@@ -57,8 +57,9 @@ def read_body(body, files):
     instructions, labels, place = [], {}, ""
     for line in re.split(r"[;\n]", body):
         line = re.sub(r"^(?:[{}]\s*)*(?![%\w].*\})", "", line.strip())
-        if match := re.match(r"\.loc\s+(\d+)\s+(\d+)", line):
+        if match := re.match(r"\.loc\s+(\d+)\s+(\d+)(?:.*inlined_at (\d+) (\d+))?", line):
             place = f"{files.get(match[1], '?')}:{match[2]}"
+            place += f", from {files.get(match[3], '?')}:{match[4]}" if match[3] else ""
             continue
         if match := re.match(r"(\$?\w+):\s*", line):
             labels[match[1]] = len(instructions)
