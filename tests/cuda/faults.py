@@ -17,17 +17,16 @@ FAULTS = [
     *only_for_nvcc("kernels/cuda/stages/products.h", [
         ("reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k",
          "product-small-tiles"),
-        ("reads-a-column-too-many", "MultiplyTile", "k_of_a < p.k ?", "k_of_a <= p.k ?", "product-small-tiles"),
-        ("reads-pairs-that-are-not-aligned", "At", "return", "if (inner == 3) { const float2 pair = "
-         "*reinterpret_cast<const float2*>(matrix + (outer * ld + inner)); return pair.x + 0 * pair.y; } return",
-         "product-few-rows"),
+        ("reads-a-column-too-many", "Fetch", "along + j < along_end ?", "along + j <= along_end ?",
+         "product-small-tiles"),
+        ("reads-a-vector-that-is-not-aligned", "Fetch", "if (aligned &&", "if (", "product-not-aligned"),
     ]),
     *only_for_nvcc("kernels/cuda/stages/attention.h", [
         ("overwrites-numbers-in-use", "Add", "__syncwarp(); // all lanes have read the previous numbers", "",
          "attention-24"),
     ]),
     *only_for_nvcc("kernels/cuda/formed.cc", [
-        ("grid-cuts-off", "AddRowsOnGrid", "__float2int_rn(", "__float2int_rz(", "formed"),
+        ("grid-cuts-off", "ToSteps", "__float2int_rn(", "__float2int_rz(", "formed"),
         ("squares-of-a-warp-that-left-none", "LeaveParts", "__syncthreads();", "", "formed"),
     ]),
     *table("kernels/cuda/device_code.h", [

@@ -342,6 +342,22 @@ void Softmax() {
       {.z_RN = z, .ldz = kN, .target_R = target, .lse_R = lse, .weight_R = weight, .rows = rows, .n = kN, .first = 0});
 }
 
+void SoftmaxAtOnce() {
+  constexpr size_t kN = 333;
+  const size_t rows = kRecords.rows;
+  std::vector<float> weight(rows, 0.5f);
+  weight[3] = 0;
+  Ops().softmax_gradient({.z_RN = Numbers(rows * kN, 12.0f),
+                          .ldz = kN,
+                          .target_R = Put(Indices(rows, kN)),
+                          .weight_R = Put(weight),
+                          .max_R = Numbers(rows),
+                          .sum_R = Numbers(rows),
+                          .target_logit_R = Numbers(rows),
+                          .rows = rows,
+                          .n = kN});
+}
+
 void Best(size_t n, size_t k) {
   constexpr size_t kRows = 3;
   const size_t words = (n + 31) / 32;
@@ -420,6 +436,7 @@ std::vector<Case> Cases() {
       {"tensor-records", [] { RecordGradients(Ops(Arithmetic::kTf32), 33, 65, WholeNumbers); }},
       {"formed", Formed},
       {"softmax", Softmax},
+      {"softmax-at-once", SoftmaxAtOnce},
       {"top-k", [] { Best(300, 10); }},
       {"top-k-in-steps", [] { Best(1500, 100); }},
       {"norms", Norms},
@@ -449,7 +466,8 @@ int Main(const std::vector<std::string>& arguments) {
       continue;
     }
     The().running = c.name;
-    The().regions = {{Results(kMostResults), kMostResults * sizeof(double), false}};
+    The().regions = {{Results(kMostResults), kMostResults * sizeof(double), false},
+                     {Scratch(), kScratchFloats * sizeof(float), true}};
     c.run();
   }
   The().launches.close();
