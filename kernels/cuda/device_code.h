@@ -108,7 +108,7 @@ unsigned BlocksTogether(unsigned) {
   return emulate::kBlocksTogether;
 }
 
-inline unsigned CountProcessors() { return emulate::kBlocksTogether; }
+using emulate::CountProcessors;
 
 template <class... Parameters, class... Arguments>
 void AddParametersOf(void (*kernel)(Parameters...), const Arguments&... arguments) {

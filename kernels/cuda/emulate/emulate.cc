@@ -346,6 +346,14 @@ void RefuseTogether(bool refuse) { The().refuses_together = refuse; }
 
 bool RefusesTogether() { return The().refuses_together; }
 
+unsigned CountProcessors() {
+  static const unsigned count = [] {
+    const char* said = std::getenv("WISP_TEST_PROCESSORS");
+    return said != nullptr ? static_cast<unsigned>(std::strtoul(said, nullptr, 10)) : kBlocksTogether;
+  }();
+  return count;
+}
+
 void GridBarrier(const Location& location) { The().Wait(Waits::kForGrid, location); }
 
 void Barrier(const Location& location) { The().Wait(Waits::kForBlock, location); }

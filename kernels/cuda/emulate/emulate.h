@@ -62,6 +62,9 @@ void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>&
 void RefuseTogether(bool refuse);
 bool RefusesTogether();
 
+// The processors that the device says it has: kBlocksTogether, or WISP_TEST_PROCESSORS.
+unsigned CountProcessors();
+
 // The number of kernels that this process has run.
 uint64_t NumLaunches();
 

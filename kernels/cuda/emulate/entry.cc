@@ -17,7 +17,7 @@ const char* Open() {
 }
 
 DeviceFacts GetEmulatorFacts() {
-  DeviceFacts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};
+  DeviceFacts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = CountProcessors()};
   std::snprintf(facts.name, sizeof facts.name, "emulator");
   facts.shares_memory = IsIntegrated();
   facts.is_managed = IsManaged();

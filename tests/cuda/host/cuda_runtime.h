@@ -64,6 +64,19 @@ struct dim3 {
 };
 inline const dim3 blockIdx(0, 0), threadIdx(0, 0), blockDim(1), gridDim(1);
 inline void __syncthreads() {}
+struct float2 {
+  float x, y;
+};
+struct float4 {
+  float x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline bool __isGlobal(const void*) { return true; }
+#ifndef __clang__
+#define __builtin_assume(condition) static_cast<void>(condition)
+#endif
 unsigned long long atomicAdd(unsigned long long* to, unsigned long long n);
 
 namespace fake {
