@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/emulate/emulate.h"
 #include "kernels/cuda/emulate/memory.h"
 #include "kernels/module/module.h"
 
