@@ -7,8 +7,6 @@
 
 namespace wisp {
 
-using kernels::Store;
-
 size_t SparseBatchGradients::OwnRows(const SparseSetup& s) {
   return s.num_negatives == 0 ? 0 : std::min(2 * s.max_length, s.most_set_rows - s.num_negatives);
 }
