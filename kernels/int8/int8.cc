@@ -46,10 +46,12 @@ const Available& All() {
   return available;
 }
 
-size_t Groups(size_t k) { return (k + kGroup - 1) / kGroup; }
+size_t Groups(const Kernel& kernel, size_t k) { return (k + kernel.group - 1) / kernel.group; }
 
-// Floats of one panel: for each channel a scale, a start, and 4 weights for each group.
-size_t PanelFloats(const Kernel& kernel, size_t k) { return kernel.panel_width * (2 + Groups(k)); }
+// Floats of one panel: for each channel a scale, a start, and its weights of each group.
+size_t PanelFloats(const Kernel& kernel, size_t k) {
+  return kernel.panel_width * 2 + kernel.panel_width * kernel.group / sizeof(float) * Groups(kernel, k);
+}
 
 // Packs channel `j` of a panel; all zeros if `w` is null.
 void PackChannel(const Kernel& kernel, const float* w, size_t k, size_t j, uint8_t* panel) {
@@ -61,12 +63,12 @@ void PackChannel(const Kernel& kernel, const float* w, size_t k, size_t j, uint8
   const int32_t start = -128 * sum;
   std::memcpy(panel + j * sizeof(float), &scale, sizeof(scale));
   std::memcpy(panel + stride + j * sizeof(float), &start, sizeof(start));
-  uint8_t* to = panel + 2 * stride + j * kGroup;
-  for (size_t group = 0; group < Groups(k); ++group, to += stride) {
+  uint8_t* to = panel + 2 * stride + j * kernel.group;
+  for (size_t i = 0; i < Groups(kernel, k) * kernel.group; i += kernel.group, to += kernel.panel_width * kernel.group) {
     if (w != nullptr) {
-      std::memcpy(to, row + group * kGroup, kGroup);
+      std::memcpy(to, row + i, kernel.group);
     } else {
-      std::memset(to, 0, kGroup);
+      std::memset(to, 0, kernel.group);
     }
   }
 }
@@ -78,7 +80,7 @@ void MultiplyRows(const Kernel& kernel, const LinearForwardArgs<>& a, size_t row
   TileArgs t{.x = x,
              .scale_R = scales,
              .panel_bytes = PanelFloats(kernel, a.k) * sizeof(float),
-             .groups = Groups(a.k),
+             .groups = Groups(kernel, a.k),
              .ldy = a.ldy,
              .add = a.store == Store::kAdd};
   for (size_t panel = 0; panel < panels;) {

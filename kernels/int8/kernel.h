@@ -18,7 +18,7 @@ namespace wisp::kernels::int8 {
 
 inline constexpr size_t kMaxInner = 4096;  // the float table computes longer products
 inline constexpr size_t kMaxTileRows = 14;
-inline constexpr size_t kGroup = 4;  // inner indices that are stored together
+inline constexpr size_t kGroup = 4;  // inner indices whose weights are stored together, for most kernels
 
 // The format in which a kernel reads quantised activations.
 enum class Format {
@@ -35,7 +35,7 @@ constexpr size_t GetBytes(Format f) { return f == Format::kWide ? 2 : 1; }
 constexpr size_t RowBytes(Format f) { return kMaxInner * GetBytes(f) + 64; }
 
 // A panel has W channels: W scales (float), W starts of sums (int32; -128 times the sum of the channel's weights), then
-// W times 4 weights for each group of 4 inner indices. The last panel is filled with channels of zeros.
+// for each group of inner indices the weights of W channels. The last panel is filled with channels of zeros.
 struct TileArgs {
   const uint8_t* x;      // rows, RowBytes apart
   const float* scale_R;  // scale of each row
@@ -95,6 +95,7 @@ struct Kernel {
   const char* name;
   Format format;
   size_t panel_width;
+  size_t group = kGroup;  // inner indices of a group: 4 or 2
   // Tallest first; of equal height, wider ones first. There is one of each height for one panel, and one of height 1.
   std::span<const Tile> tiles;
   BlockTiles blocks;

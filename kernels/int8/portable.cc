@@ -30,16 +30,67 @@ namespace {
 using namespace wisp::kernels::int8;  // NOLINT: tile-inl.h is written inside that namespace
 
 constexpr Format kFormat = Format::kWide;
-constexpr size_t kLanes = HWY_LANES(int32_t), kTileVectors = 1;
+constexpr size_t kLanes = HWY_LANES(int32_t);
 
 using D32 = hn::ScalableTag<int32_t>;
 using D16 = hn::Repartition<int16_t, D32>;
 using D8 = hn::Rebind<int8_t, D16>;
 using DF = hn::ScalableTag<float>;
 
-// An int16 vector holds the 4 products of half as many channels as a panel has. Each channel's sum is spread over two
-// neighbouring lanes, and on Arm over two vectors. Constructors are explicit, because implicit ones are not compiled
-// for the target.
+using Totals = hn::Vec<D32>;
+using Floats = hn::Vec<DF>;
+
+HWY_INLINE Floats ToFloats(Totals s) { return hn::ConvertTo(DF(), s); }
+HWY_INLINE Floats SetFloats(float f) { return hn::Set(DF(), f); }
+HWY_INLINE Floats LoadFloats(const float* p, size_t count) { return LoadSome(DF(), p, count); }
+HWY_INLINE void StoreFloats(Floats v, float* p, size_t count) { StoreSome(v, DF(), p, count); }
+HWY_INLINE Floats Multiply(Floats a, Floats b) { return hn::Mul(a, b); }
+HWY_INLINE Floats Plus(Floats a, Floats b) { return hn::Add(a, b); }
+
+// Tiles for weights stored in pairs of inner indices. The constructors of structs are explicit, because implicit ones
+// are not compiled for the target.
+namespace pairs {
+
+// With 16 registers, 6 x 2 sums, 2 vectors of weights, one of x and one of products fill them all.
+constexpr size_t kGroup = 2, kTileVectors = 2;
+
+// An int16 vector holds the pairs of kLanes channels. On Arm their sum is spread over two vectors.
+struct Sums {
+  HWY_INLINE Sums() {}
+  hn::Vec<D32> first, second;
+};
+using Weights = hn::Vec<D16>;
+using Inputs = hn::Vec<D16>;
+
+HWY_INLINE Sums Start(const uint8_t*) {  // no offset was added
+  Sums s;
+  s.first = s.second = hn::Zero(D32());
+  return s;
+}
+HWY_INLINE Weights LoadWeights(const uint8_t* p) {
+  return hn::PromoteTo(D16(), hn::LoadU(D8(), reinterpret_cast<const int8_t*>(p)));
+}
+HWY_INLINE Inputs Broadcast(const uint8_t* p) { return hn::BitCast(D16(), hn::Set(D32(), LoadGroup(p))); }
+HWY_INLINE Sums Dot(Sums s, Inputs x, Weights w) {
+  s.first = hn::ReorderWidenMulAccumulate(D32(), x, w, s.first, s.second);
+#if HWY_ARCH_X86
+  // Keeps the order of the sums. Otherwise g++ 12 delays additions and runs out of registers: 1.7 times as slow (Zen 3,
+  // November 2026).
+  asm volatile("" : "+x"(s.first.raw));
+#endif
+  return s;
+}
+HWY_INLINE Totals Total(const Sums& s) { return hn::RearrangeToOddPlusEven(s.first, s.second); }
+
+#include "kernels/int8/tile-inl.h"
+
+constexpr Tile kTiles[] = {{6, 1, MultiplyTile<6, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
+                           {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
+
+}  // namespace pairs
+
+// Blocks hold groups of 4. An int16 vector holds the 4 products of half as many channels as a panel has. Each channel's
+// sum is spread over two neighbouring lanes, and on Arm over two vectors.
 struct Sums {
   HWY_INLINE Sums() {}
   hn::Vec<D32> low[2], high[2];
@@ -49,8 +100,6 @@ struct Weights {
   hn::Vec<D16> low, high;
 };
 using Inputs = hn::Vec<D16>;
-using Totals = hn::Vec<D32>;
-using Floats = hn::Vec<DF>;
 
 HWY_INLINE Sums Start(const uint8_t*) {  // no offset was added
   Sums s;
@@ -79,15 +128,6 @@ HWY_INLINE Totals Total(const Sums& s) {
              high = hn::RearrangeToOddPlusEven(s.high[0], s.high[1]);
   return hn::Add(hn::ConcatEven(D32(), high, low), hn::ConcatOdd(D32(), high, low));
 }
-HWY_INLINE Floats ToFloats(Totals s) { return hn::ConvertTo(DF(), s); }
-HWY_INLINE Floats SetFloats(float f) { return hn::Set(DF(), f); }
-HWY_INLINE Floats LoadFloats(const float* p, size_t count) { return LoadSome(DF(), p, count); }
-HWY_INLINE void StoreFloats(Floats v, float* p, size_t count) { StoreSome(v, DF(), p, count); }
-HWY_INLINE Floats Multiply(Floats a, Floats b) { return hn::Mul(a, b); }
-HWY_INLINE Floats Plus(Floats a, Floats b) { return hn::Add(a, b); }
-
-#include "kernels/int8/tile-inl.h"
-
 constexpr Format kBlockFormat = Format::kWide;
 
 using OffsetWeights = Weights;
@@ -122,9 +162,6 @@ HWY_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return hn::MulAdd(a, b, c
 template <PanelBits kBits>
 constexpr BlockTile kBlockTiles[] = {{2, MultiplyBlockTile<kBits, 2, 1>}, {1, MultiplyBlockTile<kBits, 1, 1>}};
 
-constexpr Tile kTiles[] = {{6, 1, MultiplyTile<6, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
-                           {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
-
 }  // namespace
 
 const int8::Kernel* Portable() {
@@ -134,8 +171,9 @@ const int8::Kernel* Portable() {
               : HWY_TARGET == HWY_NEON ? "int8 NEON"
                                        : "int8 portable",
       .format = kFormat,
-      .panel_width = kPanelWidth,
-      .tiles = kTiles,
+      .panel_width = pairs::kPanelWidth,
+      .group = pairs::kGroup,
+      .tiles = pairs::kTiles,
       .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<PanelBits::kEight>, kBlockTiles<PanelBits::kFour>}}};
   return &kKernel;
 }

@@ -13,14 +13,14 @@
 // rows.
 
 inline constexpr size_t kPanelWidth = kTileVectors * kLanes;
-inline constexpr size_t kVectorBytes = kLanes * kGroup;  // bytes of a vector of weights, scales or starts
+inline constexpr size_t kVectorBytes = kLanes * kGroup, kScaleBytes = kLanes * sizeof(float);  // of a vector
 
 // Computes y from the totals of a tile. It is not inlined, because each tile would contain an unrolled copy.
 WISP_INT8_TARGET __attribute__((noinline)) inline void Finish(const TileArgs& t, const Totals* totals, size_t rows,
                                                               size_t vectors) {
   for (size_t v = 0; v * kLanes < t.cols; ++v) {
     const size_t count = t.cols - v * kLanes < kLanes ? t.cols - v * kLanes : kLanes;
-    const uint8_t* panel = t.panel + v / kTileVectors * t.panel_bytes + v % kTileVectors * kVectorBytes;
+    const uint8_t* panel = t.panel + v / kTileVectors * t.panel_bytes + v % kTileVectors * kScaleBytes;
     const Floats scale = LoadFloats(reinterpret_cast<const float*>(panel), kLanes);
     const Floats bias = t.bias != nullptr ? LoadFloats(t.bias + v * kLanes, count) : SetFloats(0.0f);
     float* y = t.y + v * kLanes;
@@ -40,7 +40,7 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
 #pragma GCC unroll 16
   for (size_t v = 0; v < kVectors; ++v) {
     const Sums start =
-        Start(t.panel + v / kTileVectors * panel_bytes + (kTileVectors + v % kTileVectors) * kVectorBytes);
+        Start(t.panel + v / kTileVectors * panel_bytes + (kTileVectors + v % kTileVectors) * kScaleBytes);
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) sums[r][v] = start;
   }
@@ -51,7 +51,7 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
   }
 
   const uint8_t* x = t.x;
-  const uint8_t* w = t.panel + 2 * kTileVectors * kVectorBytes;
+  const uint8_t* w = t.panel + 2 * kTileVectors * kScaleBytes;
   for (size_t group = t.groups; group != 0; --group) {
     Weights weights[kVectors];
 #pragma GCC unroll 16
