@@ -38,6 +38,19 @@ HWY_INLINE int32_t LargestBits(const float* x, size_t k) {
   return hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other)));
 }
 
+// The nearest integers (ties to even) to numbers below 2^22 in magnitude.
+HWY_INLINE hn::Vec<D32> Nearest(hn::Vec<DF> v) {
+#if HWY_ARCH_X86
+  // hn::NearestInt takes twice as many instructions, because it also treats larger numbers. Adding 1.5 * 2^23 rounds to
+  // integers, which are then the low bits.
+  constexpr float kRounds = 0x1.8p23f;
+  const D32 di;
+  return hn::Sub(hn::BitCast(di, hn::Add(v, hn::Set(DF(), kRounds))), hn::BitCast(di, hn::Set(DF(), kRounds)));
+#else
+  return hn::NearestInt(v);
+#endif
+}
+
 template <Format kFormat>
 HWY_INLINE void StoreVector(hn::Vec<D32> v, uint8_t* q) {
   if constexpr (kFormat == Format::kWide) {
@@ -62,7 +75,7 @@ void StoreRow(const float* x, size_t k, float inverse, uint8_t* q, int32_t* sum)
   const auto factor = hn::Set(d, inverse);
   auto sums = hn::Zero(D32());
   for (size_t i = 0; i < k; i += kLanes) {
-    const auto v = hn::NearestInt(hn::Mul(LoadSome(d, x + i, k - i), factor));
+    const auto v = Nearest(hn::Mul(LoadSome(d, x + i, k - i), factor));
     StoreVector<kFormat>(v, q + i * int8::GetBytes(kFormat));
     if constexpr (kSum) sums = hn::Add(sums, v);
   }
@@ -104,7 +117,7 @@ int32_t StoreBlock(const float* x, size_t count, float inverse, uint8_t* q) {
   auto sums = hn::Zero(D32());
   for (size_t i = 0; i < kBlockColumns; i += kLanes) {
     const auto values = i < count ? LoadSome(d, x + i, count - i) : hn::Zero(d);
-    const auto v = hn::NearestInt(hn::Mul(values, factor));
+    const auto v = Nearest(hn::Mul(values, factor));
     StoreVector<kFormat>(v, q + i * int8::GetBytes(kFormat));
     sums = hn::Add(sums, v);
   }
