@@ -74,6 +74,25 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
     w += kTileVectors * kVectorBytes;
   }
 
+  // The tallest tiles compute y from registers if they are whole and assign it, as in most products. After a history of
+  // 200, the top 10 took 5 % less (Zen 3, November 2026).
+  if constexpr (kRows * kVectors >= 12) {
+    if (t.cols == kVectors * kLanes && !t.add) {
+#pragma GCC unroll 16
+      for (size_t v = 0; v < kVectors; ++v) {
+        const uint8_t* panel = t.panel + v / kTileVectors * panel_bytes + v % kTileVectors * kScaleBytes;
+        const Floats scale = LoadFloats(reinterpret_cast<const float*>(panel), kLanes);
+        const Floats bias = t.bias != nullptr ? LoadFloats(t.bias + v * kLanes, kLanes) : SetFloats(0.0f);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < kRows; ++r) {
+          const Floats scaled = Multiply(Multiply(ToFloats(Total(sums[r][v])), SetFloats(t.scale_R[r])), scale);
+          StoreFloats(Plus(scaled, bias), t.y + r * t.ldy + v * kLanes, kLanes);
+        }
+      }
+      return;
+    }
+  }
+
   Totals totals[kRows * kVectors];
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) {
