@@ -73,11 +73,6 @@ HWY_INLINE Weights LoadWeights(const uint8_t* p) {
 HWY_INLINE Inputs Broadcast(const uint8_t* p) { return hn::BitCast(D16(), hn::Set(D32(), LoadGroup(p))); }
 HWY_INLINE Sums Dot(Sums s, Inputs x, Weights w) {
   s.first = hn::ReorderWidenMulAccumulate(D32(), x, w, s.first, s.second);
-#if HWY_ARCH_X86
-  // Keeps the order of the sums. Otherwise g++ 12 delays additions and runs out of registers: 1.7 times as slow (Zen 3,
-  // November 2026).
-  asm volatile("" : "+x"(s.first.raw));
-#endif
   return s;
 }
 HWY_INLINE Totals Total(const Sums& s) { return hn::RearrangeToOddPlusEven(s.first, s.second); }
