@@ -74,10 +74,13 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
     w += kTileVectors * kVectorBytes;
   }
 
-  // The tallest tiles compute y from registers if they are whole and assign it, as in most products. After a history of
-  // 200, the top 10 took 5 % less (Zen 3, November 2026).
-  if constexpr (kRows * kVectors >= 12) {
+  // Tiles of 12 sums compute y from registers if they are whole and assign it, as in most products. After a history of
+  // 200, the top 10 took 5 % less (Zen 3, November 2026). Those of AVX-512 would grow by 4 KB.
+  if constexpr (kRows * kVectors == 12) {
     if (t.cols == kVectors * kLanes && !t.add) {
+      float* const y = t.y;
+      const size_t ldy = t.ldy;
+      const float* const scale_R = t.scale_R;
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) {
         const uint8_t* panel = t.panel + v / kTileVectors * panel_bytes + v % kTileVectors * kScaleBytes;
@@ -85,8 +88,8 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
         const Floats bias = t.bias != nullptr ? LoadFloats(t.bias + v * kLanes, kLanes) : SetFloats(0.0f);
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r) {
-          const Floats scaled = Multiply(Multiply(ToFloats(Total(sums[r][v])), SetFloats(t.scale_R[r])), scale);
-          StoreFloats(Plus(scaled, bias), t.y + r * t.ldy + v * kLanes, kLanes);
+          const Floats scaled = Multiply(Multiply(ToFloats(Total(sums[r][v])), SetFloats(scale_R[r])), scale);
+          StoreFloats(Plus(scaled, bias), y + r * ldy + v * kLanes, kLanes);
         }
       }
       return;
