@@ -13,7 +13,7 @@
 // rows.
 
 inline constexpr size_t kPanelWidth = kTileVectors * kLanes;
-inline constexpr size_t kVectorBytes = kLanes * kGroup, kScaleBytes = kLanes * sizeof(float);  // of a vector
+inline constexpr size_t kVectorBytes = kLanes * kGroup, kScaleBytes = kLanes * sizeof(float);  // bytes of a vector
 
 // Computes y from the totals of a tile. It is not inlined, because each tile would contain an unrolled copy.
 WISP_INT8_TARGET __attribute__((noinline)) inline void Finish(const TileArgs& t, const Totals* totals, size_t rows,
