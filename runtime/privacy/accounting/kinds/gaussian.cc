@@ -4,6 +4,7 @@
 // Renyi divergence: Mironov 2017; with sampling, Mironov, Talwar, Zhang 2019.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "runtime/privacy/accounting/kinds/rounding.h"
@@ -18,12 +19,23 @@ constexpr double kSmallestNoise = 0.03;
 
 double UpperTail(double z) { return 0.5 * std::erfc(z * M_SQRT1_2); }
 
-// The mass of the standard normal in (a, b], to nearly full relative accuracy: computed from the side on which both
-// tails are small.
-double NormalMass(double a, double b) {
-  if (!(a < b)) return 0;
-  return a > 0 ? UpperTail(a) - UpperTail(b) : UpperTail(-b) - UpperTail(-a);
-}
+// The standard normal's tails on both sides of z, each computed when it is first needed.
+class Tails {
+ public:
+  explicit Tails(double z) : z_(z) {}
+
+  // The mass in (a, b], to nearly full relative accuracy: computed from the side on which both tails are small.
+  static double MassBetween(Tails& a, Tails& b) {
+    if (!(a.z_ < b.z_)) return 0;
+    return a.z_ > 0 ? a.Above() - b.Above() : b.Below() - a.Below();
+  }
+
+ private:
+  double Above() { return above_ < 0 ? above_ = UpperTail(z_) : above_; }
+  double Below() { return below_ < 0 ? below_ = UpperTail(-z_) : below_; }
+
+  double z_, above_ = -1, below_ = -1;
+};
 
 // One step: an outcome x is N(0, s^2) without the record, and a mixture with it.
 class GaussianPair : public LossPair {
@@ -33,9 +45,12 @@ class GaussianPair : public LossPair {
 
   Masses Between(double low, double high) const override {
     const bool remove = direction_ == Direction::kRemove;
-    const double a = remove ? Outcome(low) : Outcome(-high), b = remove ? Outcome(high) : Outcome(-low);
-    const double without = NormalMass(a / s_, b / s_);
-    const double with = (1 - q_) * without + q_ * NormalMass((a - 1) / s_, (b - 1) / s_);
+    Edge at_low = newest_.loss == low ? newest_ : At(low);
+    newest_ = At(high);
+    Edge& a = remove ? at_low : newest_;
+    Edge& b = remove ? newest_ : at_low;
+    const double without = Tails::MassBetween(a.without, b.without);
+    const double with = (1 - q_) * without + q_ * Tails::MassBetween(a.with, b.with);
     const double p = remove ? with : without, q = remove ? without : with;
     return {p, p - q * std::exp(low)};
   }
@@ -63,8 +78,20 @@ class GaussianPair : public LossPair {
     return s_ * s_ * (base + log_excess - std::log(q_)) + 0.5;
   }
 
+  // One end of an interval: the outcome at a loss.
+  struct Edge {
+    double loss;
+    Tails without, with;
+  };
+  Edge At(double loss) const {
+    const double x = Outcome(direction_ == Direction::kRemove ? loss : -loss);
+    return {loss, Tails(x / s_), Tails((x - 1) / s_)};
+  }
+
   double s_, q_;
   Direction direction_;
+  // The upper end of the last interval. The next one begins there, mostly with the same bits.
+  mutable Edge newest_ = {std::numeric_limits<double>::quiet_NaN(), Tails(0), Tails(0)};
 };
 
 // log E over x ~ N(0, s^2) of ((1 - q) + q exp((2 x - 1) / (2 s^2)))^a, by the trapezoid rule. The integrand is
