@@ -1,6 +1,7 @@
 #include "runtime/privacy/accounting/accountant.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -17,10 +18,12 @@ namespace {
 struct GridPoints {
   double fewest, most;
 };
-constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15};
+constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15}, kGlanceGrid{1 << 11, 1 << 13};
+constexpr std::array kCoarserGrids = {kGlanceGrid, kQuickGrid};
 constexpr double kFewestPoints = 1 << 11;
 constexpr double kUsualStep = 1e-4;
-constexpr double kCoarsePoints = 4096;
+// Of the widest term, on a grid that finds the range and the tilts of the composition.
+constexpr double kCoarsePoints = 4096, kGlancePoints = 1024;
 // Smaller losses are rounded up to this: a finer grid could not count its points.
 constexpr double kSmallestStep = 1e-30;
 // The losses of one step are not discretised on more points than this.
@@ -109,6 +112,11 @@ GridPoints PointsFor(const std::vector<Mechanism>& mechanisms, const GridPoints&
   return {std::max(points.fewest / fewer, kFewestPoints), std::max(points.most / fewer, 4 * kFewestPoints)};
 }
 
+GridPoints GridFor(Fineness fineness) {
+  if (fineness == Fineness::kFull) return kFullGrid;
+  return fineness == Fineness::kQuick ? kQuickGrid : kGlanceGrid;
+}
+
 // A mechanism in a composition: a single step, or all its steps already composed.
 struct PartToCompose {
   Mechanism mechanism;
@@ -136,7 +144,8 @@ DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction dire
     const double width = (range.high - range.low) * (AsOneGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
     widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
   }
-  const double coarse = std::max(kSmallestStep, widest / kCoarsePoints);
+  const double coarse_points = points.most > kGlanceGrid.most ? kCoarsePoints : kGlancePoints;
+  const double coarse = std::max(kSmallestStep, widest / coarse_points);
   const std::vector<PldPower> coarse_terms = DiscretiseAll(parts, direction, coarse);
   const Tilts tilts = BestTilts(coarse_terms);
   const LossRange range = ComposedRange(coarse_terms, tilts);
@@ -179,7 +188,9 @@ double WorstDirection(std::span<const Mechanism> mechanisms, double known, const
   // Adding a record mostly costs less, by more than a coarse grid adds. The coarse figure is a bound too, and is there
   // sooner.
   const auto add = [&](const GridPoints& grid) { return figure(ComposeDirection(merged, Direction::kAdd, grid)); };
-  if (points.most > kQuickGrid.most && add(PointsFor(merged, kQuickGrid)) <= remove) return std::min(known, remove);
+  for (const GridPoints& coarser : kCoarserGrids) {
+    if (coarser.most < points.most && add(PointsFor(merged, coarser)) <= remove) return std::min(known, remove);
+  }
   return std::min(known, std::max(remove, add(fitting)));
 }
 
@@ -234,14 +245,16 @@ class AnsweredQuestions {
     }
     return std::nullopt;
   }
-  // WorstDirection again.
+  // WorstDirection again, of a full figure.
   static std::optional<double> AskNear(const std::vector<EpsilonNear>& near, double delta) {
     const auto remove = near[0].Epsilon(delta);
     if (!remove || near.size() == 1) return remove;
-    const auto quick = near[1].Epsilon(delta);
-    if (quick && *quick <= *remove) return remove;
-    const auto add = quick && near.size() == 3 ? near[2].Epsilon(delta) : std::nullopt;
-    return add ? std::optional(std::max(*remove, *add)) : std::nullopt;
+    for (size_t i = 1; i < near.size(); ++i) {
+      const auto add = near[i].Epsilon(delta);
+      if (!add || *add <= *remove) return add ? remove : add;
+      if (i > kCoarserGrids.size()) return add;
+    }
+    return std::nullopt;
   }
 
   std::vector<AnsweredQuestion> answered_;
@@ -282,7 +295,7 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
   const bool is_full = fineness == Fineness::kFull, is_alone = is_full && std::isinf(stated.epsilon);
   AnsweredQuestion answer{.delta = delta.value(), .fineness = fineness};
   const double pld =
-      WorstDirection(mechanisms, stated.epsilon, is_full ? kFullGrid : kQuickGrid, [&](const DiscretePld& p) {
+      WorstDirection(mechanisms, stated.epsilon, GridFor(fineness), [&](const DiscretePld& p) {
         if (is_alone) answer.near.emplace_back(p, delta.value());
         return ComputeEpsilon(p, delta.value());
       });

@@ -29,9 +29,11 @@ struct StatedEpsilon {
   double epsilon = 0;
   Accountant accountant = Accountant::kPld;
 };
-// The fineness of PLD's grid. kQuick is an upper bound too, a few thousandths higher at most, from a sixteenth of the
-// points, for searches and for display during a run. A figure that is kept is kFull.
-enum class Fineness { kFull, kQuick };
+// The fineness of PLD's grid. All are upper bounds: connecting the dots dominates on every grid. kQuick is a few
+// ten-thousandths higher, from a sixteenth of the points, for the last question of a search; kGlance is up to a
+// hundredth higher, from a sixty-fourth, for its first ones and for display during a run. A figure that is kept is
+// kFull.
+enum class Fineness { kFull, kQuick, kGlance };
 // The smallest bound that the accountants prove. It is PldEpsilon's figure, with the name of the accountant that
 // reached it first in the order pure, RDP (only with samples), PLD.
 Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta,
