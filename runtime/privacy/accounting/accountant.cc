@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "runtime/privacy/accounting/mechanism_kind.h"
@@ -51,6 +52,18 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
     }
   }
   return merged;
+}
+
+// In an order that depends on the mechanisms alone. A figure's rounding depends on the order of its terms, so those of
+// equal ledgers agree to the last bit, however they were charged.
+std::vector<Mechanism> Sorted(std::span<const Mechanism> mechanisms) {
+  std::vector<Mechanism> sorted(mechanisms.begin(), mechanisms.end());
+  const auto key = [](const Mechanism& m) {
+    const auto kinds = MechanismKinds();
+    return std::tuple(std::find(kinds.begin(), kinds.end(), &m.kind()) - kinds.begin(), m.values(), m.steps());
+  };
+  std::sort(sorted.begin(), sorted.end(), [&](const Mechanism& a, const Mechanism& b) { return key(a) < key(b); });
+  return sorted;
 }
 
 std::optional<Mechanism> AsOneGaussian(const Mechanism& m) {
@@ -213,14 +226,14 @@ struct AnsweredQuestion {
   std::vector<EpsilonNear> near;  // by WorstDirection's distributions, if no other accountant bounds it
 };
 
-// Caches the newest figures that this thread asked for. A ledger asks for those of its plan each time it is opened, and
-// a run opens it several times. Computing one figure takes up to a tenth of a second. Calibration asks at a delta that
-// is a little lower than a ledger's, and may name two mechanisms in the other order, which changes the rounding alone.
+// Caches the newest figures that this thread asked for, by sorted mechanisms. A ledger asks for those of its plan each
+// time it is opened, and a run opens it several times. Computing one figure takes up to a tenth of a second. Calibration
+// asks at a delta that is a little lower than a ledger's.
 class AnsweredQuestions {
  public:
   std::optional<StatedEpsilon> Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
     const auto found = std::find_if(answered_.begin(), answered_.end(), [&](const AnsweredQuestion& a) {
-      return a.delta == delta && a.fineness == fineness && AreSame(a.mechanisms, mechanisms);
+      return a.delta == delta && a.fineness == fineness && std::ranges::equal(a.mechanisms, mechanisms);
     });
     return found == answered_.end() ? FindNear(mechanisms, delta, fineness) : found->stated;
   }
@@ -234,13 +247,9 @@ class AnsweredQuestions {
  private:
   static constexpr size_t kMost = 64, kMostMechanisms = 8;
 
-  static bool AreSame(std::span<const Mechanism> a, std::span<const Mechanism> b) {
-    const bool are_turned = a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
-    return are_turned || std::equal(a.begin(), a.end(), b.begin(), b.end());
-  }
   std::optional<StatedEpsilon> FindNear(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
     for (const AnsweredQuestion& a : answered_) {
-      if (a.near.empty() || a.fineness != fineness || !AreSame(a.mechanisms, mechanisms)) continue;
+      if (a.near.empty() || a.fineness != fineness || !std::ranges::equal(a.mechanisms, mechanisms)) continue;
       if (const auto epsilon = AskNear(a.near, delta)) return StatedEpsilon{*epsilon, Accountant::kPld};
     }
     return std::nullopt;
@@ -282,7 +291,8 @@ std::string_view ToText(Accountant accountant) {
   return "unknown";
 }
 
-Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta, Fineness fineness) {
+Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> given, Delta delta, Fineness fineness) {
+  const std::vector<Mechanism> mechanisms = Sorted(given);
   static thread_local AnsweredQuestions answered;
   if (const auto known = answered.Find(mechanisms, delta.value(), fineness)) return *known;
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
@@ -310,7 +320,8 @@ Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
   return stated.epsilon;
 }
 
-Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
+Result<double> PldDelta(std::span<const Mechanism> given, double epsilon) {
+  const std::vector<Mechanism> mechanisms = Sorted(given);
   if (!(epsilon >= 0)) return InvalidArgument("epsilon is ", epsilon, ", allowed are 0 and above");
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
   double known = epsilon >= pure ? 0 : 1;

@@ -276,7 +276,7 @@ class JobRun {
     return OkStatus();
   }
 
-  // The epsilon that the ledger has charged to this run; empty if the noise can be repeated. Between steps a quick
+  // The epsilon that the ledger has charged to this run; empty if the noise can be repeated. Between steps a coarse
   // bound is shown, because the same run is accounted for again and again.
   Result<std::optional<double>> EpsilonSoFar(privacy::Fineness fineness) {
     if (!is_private() || options_.privacy.reproducible_seed) return std::optional<double>();
@@ -398,7 +398,7 @@ class JobRun {
     const bool at_end = progress.step == end_;
     if (!shown_ || trainer_->num_charged() != shown_charged_ || at_end) {
       WISP_ASSIGN_OR_RETURN(progress.epsilon,
-                            EpsilonSoFar(at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick));
+                            EpsilonSoFar(at_end ? privacy::Fineness::kFull : privacy::Fineness::kGlance));
     }
     shown_ = progress.step;
     shown_charged_ = trainer_->num_charged();
