@@ -184,8 +184,8 @@ Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
   const double target = request.target.epsilon();
   if (target > kLargestTarget) return CheckTarget(target);
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request.target.delta()));
-  // The quick figure is a bound too.
-  WISP_ASSIGN_OR_RETURN(StatedEpsilon beside, StateEpsilon(request.composed_with, delta, Fineness::kQuick));
+  // The coarse figure is a bound too.
+  WISP_ASSIGN_OR_RETURN(StatedEpsilon beside, StateEpsilon(request.composed_with, delta, Fineness::kGlance));
   if (beside.epsilon > target) {
     WISP_ASSIGN_OR_RETURN(beside, StateEpsilon(request.composed_with, delta));
   }
