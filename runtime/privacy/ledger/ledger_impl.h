@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/ledger/ledger_anchored.h"
 #include "runtime/privacy/ledger/ledger_budget.h"
+#include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/ledger/ledger_database.h"
 #include "runtime/privacy/ledger/ledger_rows.h"
 
@@ -98,10 +100,20 @@ struct Ledger::Impl {
     // Read before the rows, because a program that adds rows writes the anchor after them.
     WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read(database));
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
-    const Status taken = InOrder(rows, [&](const auto& row) { return budget.Take(row); });
+    const Status taken = InOrder(rows, [&](const auto& row) { return Take(row); });
     if (!taken.ok()) return Damaged(database, taken.message());
     position = rows.end;
     return anchored.Check(known, database, random_id, position);
+  }
+
+  // Takes the row after `position`.
+  template <typename Row>
+  Status Take(const Row& row) {
+    WISP_RETURN_IF_ERROR(budget.Take(row));
+    if constexpr (std::is_same_v<Row, LedgerEntry>) {
+      if (asked) asked->Take(row);
+    }
+    return OkStatus();
   }
 
   // Checks, in a transaction, that what is to be written follows from all existing rows.
@@ -138,7 +150,7 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(transaction.Commit());
     num_written += rows.size();
     for (const LedgerRow& row : rows) {
-      WISP_RETURN_IF_ERROR(std::visit([&](const auto& r) { return budget.Take(r); }, row));
+      WISP_RETURN_IF_ERROR(std::visit([&](const auto& r) { return Take(r); }, row));
     }
     position = after;
     return anchored.Keep(database, random_id, position);
@@ -194,6 +206,15 @@ struct Ledger::Impl {
   // The state after the rows up to `position`, which never change.
   LedgerPosition position;
   LedgerBudget budget;
+  // The charges to the run whose cost was asked for last: a run that is under way asks again and again.
+  struct ChargesToRun {
+    void Take(const LedgerEntry& e) {
+      if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
+    }
+    std::string run;
+    Composition composition;
+  };
+  std::optional<ChargesToRun> asked;
 };
 
 }  // namespace wisp::privacy

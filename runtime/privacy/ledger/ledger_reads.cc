@@ -35,12 +35,16 @@ Result<double> Ledger::SpentAfter(std::span<const ChargeRequest> charges, const 
 
 Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& delta, Fineness fineness) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
-  Composition composition;
-  for (const LedgerEntry& e : rows.entries) {
-    if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
+  if (!impl_->asked || impl_->asked->run != run) {
+    WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
+    Impl::ChargesToRun charges{.run = run};
+    for (const LedgerEntry& e : rows.entries) {
+      if (e.seq <= impl_->position.seq) charges.Take(e);  // another process may have written later ones meanwhile
+    }
+    impl_->asked = std::move(charges);
   }
-  return composition.State(delta, fineness);
+  return impl_->asked->composition.State(delta, fineness);
 }
 
 Result<Receipt> Ledger::MakeReceipt(const std::string& run, ChargeId newest) const {
