@@ -118,14 +118,22 @@ struct SumPlace {
   double up;
 };
 
-void MultiplyAndAdd(const double* a, const double* b, size_t n, double weight, double up, double* lower,
-                    double* upper) {
+// Two points at a time, which compilers take as one vector. The outputs overlap nothing.
+void MultiplyAndAdd(const double* a, const double* b, size_t n, double weight, double up, double* __restrict lower,
+                    double* __restrict upper) {
   const double stays = weight * (1 - up), rises = weight * up;
-  for (size_t i = 0; i < n; ++i) {
-    const double product = a[i] * b[i];
-    lower[i] += product * stays;
-    upper[i] += product * rises;
+  size_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    const double first = a[i] * b[i], second = a[i + 1] * b[i + 1];
+    const double low[] = {lower[i] + first * stays, lower[i + 1] + second * stays};
+    const double high[] = {upper[i] + first * rises, upper[i + 1] + second * rises};
+    lower[i] = low[0], lower[i + 1] = low[1];
+    upper[i] = high[0], upper[i + 1] = high[1];
   }
+  if (i == n) return;
+  const double last = a[i] * b[i];
+  lower[i] += last * stays;
+  upper[i] += last * rises;
 }
 
 // The sum of two independent ones on the same grid.
@@ -295,6 +303,12 @@ double AllocationRdp(const Mechanism& m, double order) {
   return static_cast<double>(m.steps()) * log_moment / (order - 1);
 }
 
+// Of each epoch, the variance of R under Q.
+double AllocationMuSquared(const Mechanism& m) {
+  const double s = m.noise_multiplier(), epochs = static_cast<double>(m.steps());
+  return epochs * std::expm1(1 / (s * s)) / m.Parameter("epoch_steps");
+}
+
 Status CheckAllocation(const Mechanism& m) {
   if (m.adjacency() != Adjacency::kReplaceOne) return OkStatus();
   return PrivacyRefused(
@@ -326,7 +340,7 @@ constinit const MechanismKind kRandomAllocationKind{
     .pure_epsilon = nullptr,
     .rdp = AllocationRdp,
     .rdp_of_step = AllocationStepRdp,
-    .gdp_mu_squared = nullptr,
+    .gdp_mu_squared = AllocationMuSquared,
     .fits_grid = [](const Mechanism&) { return true; },
     .is_symmetric = [](const Mechanism& m) { return m.Parameter("epoch_steps") == 1; },
     .as_one_gaussian = nullptr,
