@@ -23,7 +23,7 @@ constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15}, 
 constexpr std::array kCoarserGrids = {kGlanceGrid, kQuickGrid};
 constexpr double kFewestPoints = 1 << 11;
 constexpr double kUsualStep = 1e-4;
-// Of the widest term, on a grid that finds the range and the tilts of the composition.
+// The points of the widest term on a grid that finds the range and the tilts of the composition.
 constexpr double kCoarsePoints = 4096, kGlancePoints = 1024;
 // Smaller losses are rounded up to this: a finer grid could not count its points.
 constexpr double kSmallestStep = 1e-30;
@@ -227,13 +227,13 @@ struct AnsweredQuestion {
 };
 
 // Caches the newest figures that this thread asked for, by sorted mechanisms. A ledger asks for those of its plan each
-// time it is opened, and a run opens it several times. Computing one figure takes up to a tenth of a second. Calibration
-// asks at a delta that is a little lower than a ledger's.
+// time it is opened, and a run opens it several times. Computing one figure takes up to a tenth of a second. A
+// calibration asks at a delta that is a little lower than a ledger's.
 class AnsweredQuestions {
  public:
   std::optional<StatedEpsilon> Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
     const auto found = std::find_if(answered_.begin(), answered_.end(), [&](const AnsweredQuestion& a) {
-      return a.delta == delta && a.fineness == fineness && std::ranges::equal(a.mechanisms, mechanisms);
+      return a.delta == delta && a.fineness == fineness && AreSame(a.mechanisms, mechanisms);
     });
     return found == answered_.end() ? FindNear(mechanisms, delta, fineness) : found->stated;
   }
@@ -247,9 +247,12 @@ class AnsweredQuestions {
  private:
   static constexpr size_t kMost = 64, kMostMechanisms = 8;
 
+  static bool AreSame(std::span<const Mechanism> a, std::span<const Mechanism> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
   std::optional<StatedEpsilon> FindNear(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
     for (const AnsweredQuestion& a : answered_) {
-      if (a.near.empty() || a.fineness != fineness || !std::ranges::equal(a.mechanisms, mechanisms)) continue;
+      if (a.near.empty() || a.fineness != fineness || !AreSame(a.mechanisms, mechanisms)) continue;
       if (const auto epsilon = AskNear(a.near, delta)) return StatedEpsilon{*epsilon, Accountant::kPld};
     }
     return std::nullopt;
@@ -274,7 +277,7 @@ class AnsweredQuestions {
 Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
   double sum = 0;
-  for (const Mechanism& m : mechanisms) sum += static_cast<double>(m.steps()) * m.PureEpsilonPerStep();
+  for (const Mechanism& m : Sorted(mechanisms)) sum += static_cast<double>(m.steps()) * m.PureEpsilonPerStep();
   // The factor exceeds the rounding of each term, with eps0 accurate to a few units in its last place, and of the sum.
   return sum * (1 + static_cast<double>(mechanisms.size() + 8) * std::numeric_limits<double>::epsilon());
 }
@@ -304,11 +307,10 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> given, Delta delta
   }
   const bool is_full = fineness == Fineness::kFull, is_alone = is_full && std::isinf(stated.epsilon);
   AnsweredQuestion answer{.delta = delta.value(), .fineness = fineness};
-  const double pld =
-      WorstDirection(mechanisms, stated.epsilon, GridFor(fineness), [&](const DiscretePld& p) {
-        if (is_alone) answer.near.emplace_back(p, delta.value());
-        return ComputeEpsilon(p, delta.value());
-      });
+  const double pld = WorstDirection(mechanisms, stated.epsilon, GridFor(fineness), [&](const DiscretePld& p) {
+    if (is_alone) answer.near.emplace_back(p, delta.value());
+    return ComputeEpsilon(p, delta.value());
+  });
   if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
   answer.stated = stated;
   answered.Keep(mechanisms, std::move(answer));

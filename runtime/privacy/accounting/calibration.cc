@@ -28,8 +28,8 @@ class Search {
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, StateEpsilon(spent, delta, fineness));
     return stated.epsilon;
   }
-  // The full figure, as two others predict it: the error falls with the square of the grid step, and kGlance's is four
-  // times that of kQuick. No bound.
+  // The full figure, as two others predict it. Their error falls with the square of the grid step, and the step of
+  // kGlance is four times that of kQuick. No bound.
   Result<double> Predicted(double noise_multiplier, Delta delta) {
     WISP_ASSIGN_OR_RETURN(const double glance, Epsilon(noise_multiplier, delta, Fineness::kGlance));
     WISP_ASSIGN_OR_RETURN(const double quick, Epsilon(noise_multiplier, delta, Fineness::kQuick));

@@ -51,9 +51,9 @@ struct Calibration {
   int accountings = 0;  // number of full figures
 };
 
-// The smallest noise multiplier, within 1e-4 relative, whose PLD epsilon is at most the target. Quick figures find it,
-// and a full one says that it keeps the promise; most searches end there. kPrivacyRefused if no noise up to 1e5 reaches
-// the target, or if composed_with alone exceeds it; kInvalidArgument for a target above kLargestTarget.
+// The smallest noise multiplier, within 1e-4 relative, whose PLD epsilon is at most the target. Figures on coarser
+// grids find it, and a full one says that it keeps the promise; most searches end there. kPrivacyRefused if no noise up
+// to 1e5 reaches the target, or if composed_with alone exceeds it; kInvalidArgument for a target above kLargestTarget.
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request);
 
 }  // namespace wisp::privacy

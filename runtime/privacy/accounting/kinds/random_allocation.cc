@@ -303,7 +303,7 @@ double AllocationRdp(const Mechanism& m, double order) {
   return static_cast<double>(m.steps()) * log_moment / (order - 1);
 }
 
-// Of each epoch, the variance of R under Q.
+// Each epoch adds the variance of R under Q.
 double AllocationMuSquared(const Mechanism& m) {
   const double s = m.noise_multiplier(), epochs = static_cast<double>(m.steps());
   return epochs * std::expm1(1 / (s * s)) / m.Parameter("epoch_steps");

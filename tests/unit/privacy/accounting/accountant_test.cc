@@ -306,7 +306,8 @@ TEST(Calibration, AsksTheAccountantAFewTimesOnly) {
     const auto c =
         CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = q, .steps = steps});
     ASSERT_TRUE(c.ok()) << c.status().message();
-    EXPECT_LE(c->accountings, 3) << target;
+    EXPECT_GE(c->accountings, 1) << target;
+    EXPECT_LE(c->accountings, 2) << target;
     asked = std::max(asked, c->accountings);
   }
   std::printf("asked %d times at most\n", asked);
@@ -323,7 +324,7 @@ TEST(Calibration, OfAThousandStepsTransformsFewPoints) {
             CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = q, .steps = 1000});
         ASSERT_TRUE(c.ok()) << c.status().message();
         const uint64_t points = TransformedPoints();
-        EXPECT_LE(points, 1'400'000u) << q << " " << target;
+        EXPECT_LE(points, 1'200'000u) << q << " " << target;
         most = std::max(most, points);
         Pld({Subsampled(c->noise_multiplier, q, 1000)}, 1.05e-5);
         EXPECT_EQ(TransformedPoints(), points) << "a figure at a delta nearby was computed anew";

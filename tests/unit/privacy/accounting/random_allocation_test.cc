@@ -184,6 +184,14 @@ TEST(RandomAllocation, RdpIsAnUpperBound_AndClose) {
   EXPECT_EQ(StepRdp(mechanisms[0], 513), kInfinity);
 }
 
+// The law of a search's first guess: that of Poisson sampling with the same share of records.
+TEST(RandomAllocation, CentralLimit_IsThatOfPoissonSampling) {
+  const Mechanism poisson =
+      *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.5, .sampling_probability = 0.02, .steps = 500});
+  const Delta delta = *Delta::Create(1e-5);
+  EXPECT_NEAR(*GdpCltEpsilon(std::vector{Epochs(1.5, 50, 10)}, delta), *GdpCltEpsilon({&poisson, 1}, delta), 1e-9);
+}
+
 TEST(RandomAllocation, ImpossibleParameters_AreRefused) {
   EXPECT_FALSE(RandomAllocation({.noise_multiplier = 0.09, .epoch_steps = 10}).ok());
   EXPECT_FALSE(RandomAllocation({.noise_multiplier = 1, .epoch_steps = 0}).ok());

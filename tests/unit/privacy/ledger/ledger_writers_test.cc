@@ -127,5 +127,22 @@ TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
   }
 }
 
+// A run asks for its cost after each charge. What others charge, and what they charge to it, is seen too.
+TEST_F(LedgerTest, CostOfARun_CountsEveryChargeSinceItWasAskedFor) {
+  Ledger one = MustOpen(Path()), other = MustOpen(Path());
+  const auto cost = [](uint64_t steps) { return *PldEpsilon(std::vector{Steps(steps)}, AtDelta()); };
+  EXPECT_EQ(one.SpentByRun("a", AtDelta())->epsilon, 0);
+  ASSERT_TRUE(one.Charge({.mechanism = Steps(100), .run = "a"}).ok());
+  EXPECT_EQ(one.SpentByRun("a", AtDelta())->epsilon, cost(100));
+  ASSERT_TRUE(one.Charge({.mechanism = Steps(30), .run = "b"}).ok());
+  ASSERT_TRUE(one.Charge({.mechanism = Steps(50), .run = "a"}).ok());
+  EXPECT_EQ(one.SpentByRun("a", AtDelta())->epsilon, cost(150));
+  ASSERT_TRUE(other.Charge({.mechanism = Steps(7), .run = "a"}).ok());
+  EXPECT_EQ(one.SpentByRun("a", AtDelta())->epsilon, cost(157));
+  EXPECT_EQ(one.SpentByRun("b", AtDelta())->epsilon, cost(30));
+  EXPECT_EQ(one.SpentByRun("a", AtDelta())->epsilon, cost(157));
+  EXPECT_EQ(MustOpen(Path()).SpentByRun("a", AtDelta())->epsilon, cost(157));
+}
+
 }  // namespace
 }  // namespace wisp::privacy::ledger_writers_test

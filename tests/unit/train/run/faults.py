@@ -12,8 +12,8 @@ FAULTS = [
          "is_kept = true;", "search_test:SamplePoisson.HasItsProbabilities"),
     ]),
     *table("runtime/train/run/job.cc", [
-        ("figure-that-stays-from-the-quick-grid", "Show",
-         "at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick", "privacy::Fineness::kQuick",
+        ("figure-that-stays-from-the-coarsest-grid", "Show",
+         "at_end ? privacy::Fineness::kFull : privacy::Fineness::kGlance", "privacy::Fineness::kGlance",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
         ("steps-of-the-private-number", "NumRecords",
          "declared ? options_.num_records_public : static_cast<double>(set_.records.size())",

@@ -55,7 +55,7 @@ TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
 }
 
 // Steps are charged five at a time, and progress names the current charge, which grows only with the second one. While
-// steps follow it is a quick bound, at the end the figure itself.
+// steps follow it is a coarse bound, at the end the figure itself.
 TEST_F(JobTest, ProgressNamesWhatIsChargedSoFar) {
   TrainingJob job = PrivateJob();
   job.spec.training.privacy.steps_per_charge = 5;
