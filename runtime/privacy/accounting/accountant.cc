@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "runtime/privacy/accounting/mechanism_kind.h"
@@ -57,12 +56,16 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
 // In an order that depends on the mechanisms alone. A figure's rounding depends on the order of its terms, so those of
 // equal ledgers agree to the last bit, however they were charged.
 std::vector<Mechanism> Sorted(std::span<const Mechanism> mechanisms) {
-  std::vector<Mechanism> sorted(mechanisms.begin(), mechanisms.end());
-  const auto key = [](const Mechanism& m) {
-    const auto kinds = MechanismKinds();
-    return std::tuple(std::find(kinds.begin(), kinds.end(), &m.kind()) - kinds.begin(), m.values(), m.steps());
+  std::vector<Mechanism> sorted;
+  const auto kinds = MechanismKinds();
+  const auto is_before = [&](const Mechanism& a, const Mechanism& b) {
+    if (&a.kind() != &b.kind())
+      return *std::find_if(kinds.begin(), kinds.end(), [&](const MechanismKind* kind) {
+        return kind == &a.kind() || kind == &b.kind();
+      }) == &a.kind();
+    return a.values() != b.values() ? a.values() < b.values() : a.steps() < b.steps();
   };
-  std::sort(sorted.begin(), sorted.end(), [&](const Mechanism& a, const Mechanism& b) { return key(a) < key(b); });
+  for (const Mechanism& m : mechanisms) sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), m, is_before), m);
   return sorted;
 }
 

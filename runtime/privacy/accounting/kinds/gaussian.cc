@@ -24,8 +24,9 @@ class Tails {
  public:
   explicit Tails(double z) : z_(z) {}
 
-  // The mass in (a, b], to nearly full relative accuracy: computed from the side on which both tails are small.
-  static double MassBetween(Tails& a, Tails& b) {
+  // The mass in (a, b], to nearly full relative accuracy: computed from the side on which both tails are small. Its
+  // calls of erfc take far longer than it takes to call it.
+  [[gnu::noinline]] static double MassBetween(Tails& a, Tails& b) {
     if (!(a.z_ < b.z_)) return 0;
     return a.z_ > 0 ? a.Above() - b.Above() : b.Below() - a.Below();
   }
@@ -83,7 +84,7 @@ class GaussianPair : public LossPair {
     double loss;
     Tails without, with;
   };
-  Edge At(double loss) const {
+  [[gnu::noinline]] Edge At(double loss) const {
     const double x = Outcome(direction_ == Direction::kRemove ? loss : -loss);
     return {loss, Tails(x / s_), Tails((x - 1) / s_)};
   }
