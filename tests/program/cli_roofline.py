@@ -18,13 +18,11 @@ def test_counts_are_those_of_the_model():
     B, T, M, D, F, blocks = 3, 6, 40, 64, 16, 2
     R = B * T
     # Products of a step: queries, keys and values, the output of attention, two of the feed-forward part, with a bias
-    # each; the logits forward and once more backward, with their bias.
+    # each. The logits are scored once: all items are one tile.
     of_block = 2 * R * (D * 3 * D + D * D + 2 * D * F) + R * (3 * D + D + F + D)
     logits = 2 * R * M * D
-    assert ops["linear_forward"]["operations"] in (
-        blocks * of_block + 2 * logits,
-        blocks * of_block + 2 * (logits + R * M),
-    )
+    assert ops["linear_forward"]["operations"] == blocks * of_block
+    assert ops["score_tiles"]["operations"] == logits and "softmax_stats" not in ops
     assert ops["linear_backward_input"]["operations"] == blocks * 2 * R * (D * 3 * D + D * D + 2 * D * F) + logits
     pairs = B * T * (T + 1) // 2
     assert ops["attention_forward"]["operations"] == blocks * pairs * (4 * D + 5)
