@@ -1,8 +1,8 @@
 #include "runtime/privacy/accounting/accountant.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -19,7 +19,7 @@ struct GridPoints {
   double fewest, most;
 };
 constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15}, kGlanceGrid{1 << 11, 1 << 13};
-constexpr std::array kCoarserGrids = {kGlanceGrid, kQuickGrid};
+constexpr GridPoints kCoarserGrids[] = {kGlanceGrid, kQuickGrid};
 constexpr double kFewestPoints = 1 << 11;
 constexpr double kUsualStep = 1e-4;
 // The points of the widest term on a grid that finds the range and the tilts of the composition.
@@ -267,7 +267,7 @@ class AnsweredQuestions {
     for (size_t i = 1; i < near.size(); ++i) {
       const auto add = near[i].Epsilon(delta);
       if (!add || *add <= *remove) return add ? remove : add;
-      if (i > kCoarserGrids.size()) return add;
+      if (i > std::size(kCoarserGrids)) return add;
     }
     return std::nullopt;
   }
