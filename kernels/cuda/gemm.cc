@@ -51,7 +51,7 @@ unsigned CountTiles(size_t m, size_t n, unsigned side) {
   return static_cast<unsigned>((m + tile - 1) / tile * ((n + tile - 1) / tile));
 }
 
-// Calls f.operator()<side>(blocks) with the side of the tiles for `copies` products of this size: large tiles read less
+// Calls f.operator()<side>(p with tiles_n set, tiles of p) for `copies` products of this size. Large tiles read less
 // memory, and small ones leave fewer processors idle.
 template <class F>
 void WithSide(Product p, size_t copies, const F& f) {

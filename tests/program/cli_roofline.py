@@ -108,7 +108,7 @@ def test_a_device_gives_the_same_counts():
         write("goals/projected-cafe.json", r.out)
         write("goals/module.json", '{"bytes": 4500000, "architectures": 3}\n')
         ghost = '{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}'
-        write("goals/private.jsonl", '{"contender": "wisp"}\n' + ghost + "\n")
+        write("goals/private.json", '{"contender": "wisp"}\n' + ghost + "\n")
         r = run("lab goals --figures goals")
         assert says("private over ordinary step.* missed$", r.out), "an emulator that meets a GPU's goal"
         assert says("ghost clipping.* 8.5 met$", r.out), "a goal that is met is not shown"
@@ -129,3 +129,11 @@ def test_goals_are_those_of_the_page():
     assert rows == [(g["work"], f"{g['goal']:g}") for g in goals] and len(goals) > 10
     assert all(g["verdict"] == "not measured" for g in goals)
     run("lab goals", 2, "--figures")
+
+
+def test_goals_read_what_the_script_leaves():
+    script = read(root / "tests/cuda/gpu")
+    steps = re.findall(r"\b(?:step|bench|compare) ([a-z][\w-]*) ", script)
+    left = {f"{step}.json" for step in steps} | {"module.json"}
+    wanted = set(re.findall(r'"([\w-]+\.jsonl?)"', read(root / "tools/lab/cmd_goals.cc")))
+    assert len(wanted) > 10 and wanted <= left, wanted - left
