@@ -126,6 +126,7 @@ for compiler in g++ clang++; do
   compiles "$compiler" DWISP_TRAINING training.o &&
     same training wisp -DWITH_TRAINING -lutf8proc -lsodium -lsqlite3
 done
+golden_answers_hold c++ -Imade training.o -pthread -lutf8proc -lsodium -lsqlite3
 
 # The README's program, which fine-tunes the shipped model on a log.
 mkdir -p app/models include/wisp && cp made/wisp.h include/wisp && cp "$root/models/cafe.wisp" app/models && cp log.db app

@@ -45,6 +45,7 @@ compile app "$coroutines:stubs:$work/classes" -Xfriend-paths="$work/classes" "$t
 model=$root/models/cafe.wisp history=tea-mint,bagel-lentil
 mkdir data
 "$wisp" synth --out data/log.db --population device --users 300 --seed 7 >/dev/null || fail "wisp synth"
+cp -r "$root/tests/golden/0.1" data/golden
 echo tea-mint >gone.txt
 "$wisp" catalogue retire --model "$model" --items gone.txt --out data/newer.wisp >/dev/null || fail "wisp catalogue retire"
 "$wisp" fleet plan --devices 100000 --rounds 100 --epsilon 3 --model "$model" --out data/plan.json \

@@ -50,7 +50,7 @@ import io, json, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
 print(*archive.namelist(), sep="\n")
 print(*zipfile.ZipFile(io.BytesIO(archive.read("classes.jar"))).namelist(), sep="\n")
-print(archive.read("prefab/modules/wisp/libs/android.x86_64/abi.json").decode().split())
+print(archive.read("prefab/modules/libwisp/libs/android.x86_64/abi.json").decode().split())
 print(json.loads(archive.read("prefab/prefab.json"))["version"])
 END
 version=$(sed -n 's/^project(wisp VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
@@ -62,17 +62,17 @@ jni/arm64-v8a/libwisp-jni.so
 jni/arm64-v8a/libwisp.so
 jni/x86_64/libwisp-jni.so
 jni/x86_64/libwisp.so
-prefab/modules/wisp/include/wisp/wisp.h
-prefab/modules/wisp/include/wisp/wisp.hpp
-prefab/modules/wisp/include/wisp/wisp_deployment.h
-prefab/modules/wisp/include/wisp/wisp_embed.h
-prefab/modules/wisp/include/wisp/wisp_fleet.h
-prefab/modules/wisp/include/wisp/wisp_text.h
-prefab/modules/wisp/libs/android.arm64-v8a/abi.json
-prefab/modules/wisp/libs/android.arm64-v8a/libwisp.so
-prefab/modules/wisp/libs/android.x86_64/abi.json
-prefab/modules/wisp/libs/android.x86_64/libwisp.so
-prefab/modules/wisp/module.json
+prefab/modules/libwisp/include/wisp/wisp.h
+prefab/modules/libwisp/include/wisp/wisp.hpp
+prefab/modules/libwisp/include/wisp/wisp_deployment.h
+prefab/modules/libwisp/include/wisp/wisp_embed.h
+prefab/modules/libwisp/include/wisp/wisp_fleet.h
+prefab/modules/libwisp/include/wisp/wisp_text.h
+prefab/modules/libwisp/libs/android.arm64-v8a/abi.json
+prefab/modules/libwisp/libs/android.arm64-v8a/libwisp.so
+prefab/modules/libwisp/libs/android.x86_64/abi.json
+prefab/modules/libwisp/libs/android.x86_64/libwisp.so
+prefab/modules/libwisp/module.json
 prefab/prefab.json
 proguard.txt
 META-INF/main.kotlin_module
@@ -83,7 +83,7 @@ dev/wisp/Native\$Progress.class
 dev/wisp/Native.class
 dev/wisp/Recommender.class
 dev/wisp/SealedAnchor.class
-['{', '"abi":', '"x86_64",', '"api":', '28,', '"ndk":', '27,', '"static":', 'false,', '"stl":', '"none"', '}']
+['{', '"abi":', '"x86_64",', '"api":', '28,', '"ndk":', '28,', '"static":', 'false,', '"stl":', '"none"', '}']
 $version
 END
 diff wanted seen || fail "the AAR holds other things"
@@ -145,6 +145,26 @@ while read -r class; do
 done <<<"$named"
 levels=$(sed -n 's/.*minSdk = //p' "$port/build.gradle.kts" "$port/example/build.gradle.kts" | sort -u)
 [ "$(echo "$levels" | wc -l)" = 1 ] || fail "minSdk is $levels"
+
+# An app includes the Gradle files with its own plugin: they name no version of it, only the settings do. They use no
+# plugin for Kotlin, which the Android Gradle plugin 9 refuses, and no folder of the app.
+builds=("$port/build.gradle.kts" "$port/example/build.gradle.kts")
+fits_apps() { ! grep -nE 'kotlin\("android"\)|kotlinOptions|rootDir|rootProject|id\("com\.android\.[a-z]+"\) version' "$@"; }
+fits_apps "${builds[@]}" || fail "these lines keep an app from including the project"
+for wrong in 'kotlin("android")' 'kotlinOptions { }' 'rootDir.resolve("a")' 'id("com.android.library") version "9"'; do
+  echo "$wrong" >wrong.kts
+  fits_apps wrong.kts >/dev/null && fail "a build file with '$wrong' is not seen"
+done
+# The plugin finds a prefab module's library by the name of its CMake target, as CMake's file API gives it.
+module=$(sed -n 's/.*prefab { create("\([a-z]*\)").*/\1/p' "$port/build.gradle.kts")
+mkdir -p api/.cmake/api/v1/query && touch api/.cmake/api/v1/query/codemodel-v2
+cmake -S "$root" -B api -G Ninja -DWISP_TESTS=OFF -DWISP_TOOLS=OFF >out 2>&1 || fail "cmake: $(tail -n 5 out)"
+python3 - "$module" api/.cmake/api/v1/reply/target-*.json <<'END' || fail "no CMake target '$module' makes libwisp.so: prefab's module would have no library"
+import json, sys
+made = {t["name"]: t.get("nameOnDisk", "") for t in map(json.load, map(open, sys.argv[2:]))}
+sys.exit(0 if made.get(sys.argv[1], "").startswith("libwisp.so") else 1)
+END
+grep -q "^prefab/modules/$module/" wanted || fail "ports/android/aar calls prefab's module otherwise than '$module'"
 
 # The example's files go into no backup and to no other device.
 example=$port/example/src/main

@@ -91,7 +91,7 @@ if has_swift; then
   # The tests over this build's library, which takes seconds.
   if ! grep -qE '^WISP_SANITIZE:.*=.' "$build/CMakeCache.txt"; then
     mkdir -p over/Sources && cp -r module over/Sources/CWisp && cp -r "$port/Sources/Wisp" over/Sources && cp -r "$port/Tests" over &&
-      cp "$root/models/cafe.wisp" over/Tests/WispTests
+      cp "$root/models/cafe.wisp" over/Tests/WispTests && cp -r "$root/tests/golden/0.1" over/Tests/WispTests/golden
     { sed '/^  targets: \[/q' "$port/Package.swift" && echo '    .systemLibrary(name: "CWisp"),' &&
       sed -n '/name: "Wisp", dependencies/,/^  \]/p' "$port/Package.swift" && echo ')'; } >over/Package.swift
     swift_tests over -Xlinker "-L$build" -Xlinker -lwisp -Xlinker -rpath -Xlinker "$build"

@@ -20,4 +20,5 @@ for library in wisp-runtime wisp-text wisp; do
   cpp_runs ./cpp_app "$library"
   [ "$(wc -l <out)" = 10 ] || fail "$compiler, $library: $(wc -l <out) items were printed, not 10"
 done
+golden_answers_hold "$compiler" -I"$build/include/wisp" -L"$build" -Wl,-rpath,"$build" -lwisp
 finish

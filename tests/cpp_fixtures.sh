@@ -25,3 +25,13 @@ cpp_runs() {
   [ "$2" = wisp ] && arguments+=("$work/log.db" "$work/deployment")
   expect 0 "" "$1" "${arguments[@]}"
 }
+
+# golden_answers_hold COMPILER LINKS... makes a program of tests/golden_answers.cc, which opens the files that every port
+# opens.
+golden_answers_hold() {
+  "$1" -std=c++20 -Wall -Wextra -Wpedantic -Werror "$root/tests/golden_answers.cc" "${@:2}" -o golden_answers 2>err ||
+    { fail "golden_answers.cc: $(head -c 600 err)"; return; }
+  rm -rf answered && cp -r "$root/tests/golden/0.1" answered
+  expect 0 "" ./golden_answers answered
+  grep -q '^11 answers hold' out || fail "golden_answers.cc: $(head -c 300 out)"
+}

@@ -1,22 +1,23 @@
-// Builds the library. This file is never run by our tests, because the machine has no Gradle for Android.
-// ports/android/aar makes the same layout.
+// Builds the library: as a project of its own, or as the project `:wisp` of an app (docs/android.md). The plugin's version
+// is the app's. For the Android Gradle plugin 9, which compiles Kotlin itself. Never run by our tests, which have no
+// Gradle: they read it (tests/android_package.sh). ports/android/aar makes the same layout without Gradle.
 plugins {
-    id("com.android.library") version "8.7.3"
-    id("com.android.application") version "8.7.3" apply false
-    kotlin("android") version "2.0.21"
+    id("com.android.library")
+    id("com.android.application") apply false // the example's
     `maven-publish`
 }
 
 group = "dev.wisp"
 
-val root = rootDir.resolve("../..")
+val root = projectDir.resolve("../..")
 val wispVersion =
     Regex("""project\(wisp VERSION ([0-9.]+)""").find(root.resolve("CMakeLists.txt").readText())!!.groupValues[1]
+version = wispVersion
 
 android {
     namespace = "dev.wisp"
-    compileSdk = 35
-    ndkVersion = "27.2.12479018"
+    compileSdk = 36
+    ndkVersion = "28.2.13676358"
     defaultConfig {
         // Android 9 is the first version whose C library has getentropy, the source of noise.
         minSdk = 28
@@ -30,13 +31,13 @@ android {
             version = "3.25.0+"
         }
     }
-    compileOptions {
-        sourceCompatibility = JavaVersion.VERSION_1_8
-        targetCompatibility = JavaVersion.VERSION_1_8
+    compileOptions { // Kotlin's bytecode follows
+        sourceCompatibility = JavaVersion.VERSION_11
+        targetCompatibility = JavaVersion.VERSION_11
     }
-    kotlinOptions { jvmTarget = "1.8" }
     buildFeatures { prefabPublishing = true }
-    prefab { create("wisp") { headers = layout.buildDirectory.dir("headers").get().asFile.path } }
+    // The module has the name of the CMake target, by which the plugin finds the library.
+    prefab { create("libwisp") { libraryName = "libwisp"; headers = layout.buildDirectory.dir("headers").get().asFile.path } }
     publishing { singleVariant("release") { withSourcesJar() } }
 }
 
@@ -50,7 +51,18 @@ val headers by tasks.registering(Copy::class) {
 }
 tasks.named("preBuild") { dependsOn(headers) }
 
-dependencies { api("org.jetbrains.kotlinx:kotlinx-coroutines-core:1.9.0") }
+// The plugin writes that the library has a static C++ library, and prefab then refuses it to every app with C++. No
+// symbol of that library is imported or exported, so the app may have any: "none".
+tasks.matching { it.name.startsWith("prefab") && it.name.endsWith("ConfigurePackage") }.configureEach {
+    dependsOn(headers)
+    doLast {
+        outputs.files.asFileTree.filter { it.name == "abi.json" }.forEach { abi ->
+            abi.writeText(abi.readText().replace("\"c++_static\"", "\"none\""))
+        }
+    }
+}
+
+dependencies { api("org.jetbrains.kotlinx:kotlinx-coroutines-core:1.10.2") }
 
 publishing {
     publications {

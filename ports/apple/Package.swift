@@ -33,7 +33,7 @@ let package = Package(
       ],
       linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "Wisp", dependencies: ["CWisp"], resources: [.copy("PrivacyInfo.xcprivacy")]),
-    .testTarget(name: "WispTests", dependencies: ["Wisp"], resources: [.copy("cafe.wisp"), .copy("policy.json")]),
+    .testTarget(name: "WispTests", dependencies: ["Wisp"], resources: [.copy("cafe.wisp"), .copy("policy.json"), .copy("golden")]),
   ],
   cxxLanguageStandard: .cxx20
 )

@@ -19,6 +19,12 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
         }
 
     t.case("a file gives the program's list") { Recommender.open(t.model).use { same(lines(it), expected) } }
+    t.case("the files that every port opens are answered as tests/golden/0.1/answers.txt says") {
+        val answered = File(t.log.absoluteFile.parentFile, "golden").let { golden ->
+            File(golden, "answers.txt").readLines().map { answer(golden, it) }
+        }
+        same(answered.size, 11)
+    }
     t.case("a mapped buffer is read where it lies, and any other is copied") {
         RandomAccessFile(t.model, "r").use { file ->
             val mapped = file.channel.map(FileChannel.MapMode.READ_ONLY, 0, file.length())
@@ -137,4 +143,41 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
             same(model.withHandle { Native.names(it, many) }.last(), model.name(many.last()))
         }
     }
+}
+
+/** One line of tests/golden/0.1/answers.txt (tests/golden/README.md). */
+private fun answer(folder: File, line: String) {
+    val words = line.split(" ").iterator()
+    fun near(seen: Double) = words.next().toDouble().let { told ->
+        holds(Math.abs(told - seen) <= 1e-5 * (1 + Math.abs(told))) { "$line: another number than $seen" }
+    }
+    when (val verb = words.next()) {
+        "recommend", "adapter" -> {
+            val model = File(folder, words.next())
+            val adapter = if (verb == "adapter") File(folder, words.next()).path else null
+            Recommender.open(model, OpenOptions(adapter = adapter)).use { opened ->
+                val history = words.next().split(",").map { opened.find(it)!! }.toIntArray()
+                for (best in opened.recommend(history, 7, allowSeen = true)) {
+                    same(best.key, words.next())
+                    near(best.score.toDouble())
+                }
+            }
+        }
+        "history" -> EventLog.open(File(folder, words.next())).use { log ->
+            Recommender.open(File(folder, words.next())).use { model ->
+                for (item in log.history(model, words.next())) same(model.key(item), words.next())
+            }
+        }
+        "events" -> near(EventLog.open(File(folder, words.next())).use { it.counts().events }.toDouble())
+        "epsilon" -> {
+            val ledger = File(folder, words.next()).path
+            val delta = words.next().toDouble()
+            val epsilon = Deployment.budget(ledger, delta).epsilonStated
+            val stated = Regex("\"epsilon\": *([0-9.e-]+)").find(Deployment.statement(ledger, delta, json = true))!!
+            same(Math.abs(stated.groupValues[1].toDouble() - epsilon) < 1e-5, true)
+            near(epsilon)
+        }
+        else -> holds(false) { "no such question: $line" }
+    }
+    holds(!words.hasNext()) { "$line: it says more than was answered" }
 }

@@ -155,6 +155,7 @@ private fun deploymentCases(t: Cases) {
         val cafe = Cafe(AssetManager(assets), folder, SealedAnchor(File(folder, "log.anchor"), MemoryKeys()))
         cafe.ordered("anna", "tea-mint", 1_795_000_000)
         same(cafe.list("anna", 5).size, 5)
+        same(cafe.runsLeft(), null)
         runBlocking {
             val run = GlobalScope.async(Dispatchers.Default) {
                 cafe.runPlanned { if (it.step == 1L) throw CancellationException("the charger was pulled out") }
@@ -163,6 +164,7 @@ private fun deploymentCases(t: Cases) {
             val first = cafe.runPlanned()
             holds(first.steps > 0 && first.runsLeft < 365) { "${first.steps} steps, ${first.runsLeft} runs left" }
             same(first.served == Served.BASE || first.changed, true)
+            same(cafe.runsLeft(), first.runsLeft)
         }
         holds("epsilon" in cafe.statement()) { "no statement" }
         same(cafe.list("anna", 5).size, 5)

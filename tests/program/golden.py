@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from program import checksum, copy, exists, read, root, run, says, sql
+from program import PROGRAMS, c_program, checksum, copy, exists, read, root, run, says, sql
 
 ROWS = "select id, time, run, purpose, noise, mechanism, loss_slack from entries order by id"
 WITH_LEDGERS = ("closed.anchor", "open.checkpoint")  # read with their ledgers
@@ -17,7 +17,7 @@ golden = root / "tests/golden/0.1"
 FILES = sorted(
     path.name
     for path in golden.iterdir()
-    if path.is_file() and path.suffix != ".json" and path.name not in WITH_LEDGERS
+    if path.is_file() and path.suffix not in (".json", ".txt") and path.name not in WITH_LEDGERS
 )
 
 
@@ -71,6 +71,28 @@ def test_a_file_says_what_it_said(file):
 
 def test_no_file_is_missing():
     assert len(FILES) == 9
+
+
+def test_the_answers_of_every_port_are_the_programs():
+    assert run(f"{root}/tests/golden/answers {golden} {PROGRAMS['wisp']}").out == read("answers.txt")
+
+
+def test_c_answers_alike():
+    c_program("golden_answers")
+    copy_of_files = Path("answered")
+    shutil.copytree(golden, copy_of_files)
+    assert says("^11 answers hold", run(f"./golden_answers {copy_of_files}").out)
+    text = read("answers.txt")
+    for line, wrong, said in (
+        ("i5 1.72697365", "i5 1.7270", "another score"),
+        ("i5 1.72697365 i3", "i5 1.72697365 i6", "another item"),
+        ("log.db 120", "log.db 121", "another number of events"),
+        ("u20 i5", "u20 i6", "another item"),
+        ("0.72296717", "0.7230", "the budget states another epsilon"),
+    ):
+        assert line in text
+        (copy_of_files / "answers.txt").write_text(text.replace(line, wrong, 1))
+        run(f"./golden_answers {copy_of_files}", 1, said)
 
 
 def test_a_kept_statement_agrees_with_its_ledger():
