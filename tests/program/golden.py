@@ -84,7 +84,7 @@ def test_c_answers_alike():
     assert says("^11 answers hold", run(f"./golden_answers {copy_of_files}").out)
     text = read("answers.txt")
     for line, wrong, said in (
-        ("i5 1.72697365", "i5 1.7270", "another score"),
+        ("i5 1.72697365", "i5 1.7280", "another score"),
         ("i5 1.72697365 i3", "i5 1.72697365 i6", "another item"),
         ("log.db 120", "log.db 121", "another number of events"),
         ("u20 i5", "u20 i6", "another item"),
