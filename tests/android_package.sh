@@ -29,6 +29,7 @@ libraries() {
     $cc "${flags[@]}" $aligned -Wl,-soname,libwisp-jni.so jni.c "$1/$abi/libwisp.so" system/$abi/libc.so -o "$1/$abi/libwisp-jni.so"
   done
   echo "licences" >"$1/NOTICE"
+  echo "versions" >"$1/wisp.spdx.json"
 }
 mkdir -p classes/dev/wisp classes/META-INF
 for class in Native 'Native$Progress' Recommender SealedAnchor KeyStoreAnchor; do echo "$class" >"classes/dev/wisp/$class.class"; done
@@ -78,6 +79,7 @@ proguard.txt
 META-INF/main.kotlin_module
 META-INF/wisp/LICENSE
 META-INF/wisp/NOTICE
+META-INF/wisp/wisp.spdx.json
 dev/wisp/KeyStoreAnchor.class
 dev/wisp/Native\$Progress.class
 dev/wisp/Native.class
@@ -124,6 +126,8 @@ refuses "NOTICE' is missing" half
 mkdir -p classes/androidx && echo stub >classes/androidx/Work.class
 refuses "is not of the library" good
 rm -r classes/androidx
+rm good/wisp.spdx.json
+refuses "wisp.spdx.json' is missing" good
 
 # Symbols that our libraries import are in bionic, at the level that apps must have. A newer or an unknown symbol is
 # named.

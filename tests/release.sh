@@ -37,7 +37,7 @@ for archive in made/*.tar.gz; do
   tar -tvzf "$archive" | grep -vE '^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x) ' | grep . && fail "$archive has files of other modes"
 done
 tar -xzf "made/wisp-$version-amalgamation.tar.gz"
-[ "$(ls "wisp-$version-amalgamation" | paste -sd' ')" = "LICENSE NOTICE.md wisp.cc wisp.h wisp.hpp" ] ||
+[ "$(ls "wisp-$version-amalgamation" | paste -sd' ')" = "LICENSE NOTICE.md wisp.cc wisp.h wisp.hpp wisp.spdx.json" ] ||
   fail "the amalgamation has $(ls "wisp-$version-amalgamation" | paste -sd' ')"
 
 # A project takes the archive by FetchContent, and refuses other bytes.
@@ -58,6 +58,20 @@ for package in $packages; do
     grep -q "$notice" "installed/usr/share/doc/$package/copyright" || fail "$package has no notice with '$notice'"
   done
 done
+# Each says what it consists of, with the versions that are installed here.
+spdx() {  # FILE LIBRARY RELATION
+  python3 - "$@" "$(dpkg-query -W -f='${source:Version}' "$4")" <<'END' || fail "$1 does not say that it $3 $2 of Debian's version"
+import json, sys
+said = json.load(open(sys.argv[1]))
+found = {p["SPDXID"]: p for p in said["packages"]}
+related = {(r["relationshipType"], found[r["relatedSpdxElement"]]["name"]) for r in said["relationships"] if r["relatedSpdxElement"] in found}
+versions = {p["name"]: p["versionInfo"] for p in said["packages"]}
+sys.exit(not (said["spdxVersion"] == "SPDX-2.3" and (sys.argv[3], sys.argv[2]) in related and versions[sys.argv[2]] == sys.argv[5]))
+END
+}
+for package in $packages; do spdx "installed/usr/share/doc/$package/$package.spdx.json" highway CONTAINS libhwy-dev; done
+spdx installed/usr/share/doc/libwisp0/libwisp0.spdx.json libsodium DEPENDS_ON libsodium-dev
+spdx "wisp-$version-amalgamation/wisp.spdx.json" xxhash CONTAINS libxxhash-dev
 [ "$(ls made/*.deb | wc -l)" = 5 ] || fail "there are other packages: $(ls made/*.deb)"
 for need in libc6 libstdc++6; do
   for package in libwisp-runtime0 libwisp-text0 libwisp0 wisp-tools; do

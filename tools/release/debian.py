@@ -134,9 +134,23 @@ def changelog(release, package):
     )
 
 
+# What each package needs of others (tools/sbom). Headers are compiled in.
+NEEDED = {
+    "libwisp-text0": ("utf8proc",),
+    "libwisp0": ("sqlite", "libsodium", "utf8proc"),
+    "wisp-tools": ("sqlite", "libsodium", "utf8proc", "libcurl", "openssl"),
+}
+
+
 def documents(release, package, folder):
     doc = folder / "usr/share/doc" / package
     doc.mkdir(parents=True, exist_ok=True)
+    contained = ["highway", "flatbuffers", "xxhash", "eigen"] + ["cli11", "nlohmann-json"] * (package == "wisp-tools")
+    compiler = release.run("c++", "-dumpfullversion").strip()
+    release.run(
+        release.tree / "tools/sbom", doc / f"{package}.spdx.json", "--package", package, "--tool", f"g++ {compiler}",
+        "--contains", *contained, "--needs", *NEEDED.get(package, ()),
+    )
     (doc / "copyright").write_text(copyright_text(release, package))
     (doc / "changelog.Debian.gz").write_bytes(compressed(changelog(release, package).encode()))
     (doc / "changelog.gz").write_bytes(compressed((release.tree / "CHANGELOG.md").read_bytes()))

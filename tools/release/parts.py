@@ -20,6 +20,9 @@ def amalgamation(release):
     """wisp.h, wisp.hpp and wisp.cc (docs/c.md)."""
     made = release.work / "amalgamation"
     release.run("tools/amalgamate/amalgamate", made)
+    needs = ("eigen", "sqlite", "libsodium", "utf8proc")  # with training or texts
+    release.run("tools/sbom", made / "wisp.spdx.json", "--package", "wisp-amalgamation",
+                "--contains", "highway", "flatbuffers", "xxhash", "--needs", *needs)
     files = folder_files(made) | {name: release.tree / name for name in NOTICES}
     name = f"wisp-{release.version}-amalgamation"
     write_tar(release.files / f"{name}.tar.gz", name, files, release.epoch)

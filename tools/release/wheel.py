@@ -18,7 +18,7 @@ FOLDERS = (
     "tools/convert",
     "tools/wisp",
 )
-FILES = ("CMakeLists.txt", "LICENSE", "NOTICE.md")
+FILES = ("CMakeLists.txt", "LICENSE", "NOTICE.md", "tools/sbom")
 
 
 def _replaced(text, old, new):
