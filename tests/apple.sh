@@ -20,10 +20,11 @@ port=$root/ports/apple here=$root/tests/apple
 # The headers have everything that Swift uses of them.
 python3 "$root/tests/abi/interface.py" program "$root/ports/c" >layout.c && cc -std=c99 -I"$root/ports/c" layout.c -o layout &&
   ./layout >layout.txt || fail "the headers were not read"
-awk '/^```swift$/ { on = 1; file = "page_" ++n ".swift"; next } /^```$/ { on = 0 } on { print >file }' "$root/docs/apple.md"
+awk '/^```swift$/ { on = 1; file = "page_" ++n ".swift"; next } /^```$/ { on = 0 } on { print >file }' \
+  "$root/docs/apple.md" "$root/docs/guide.md"
 mapfile -t swift < <(find "$port" "$work"/page_*.swift -name '*.swift' ! -name Package.swift)
 expect 0 "" python3 "$here/swift.py" layout.txt "${swift[@]}"
-[ "${#swift[@]}" -ge 10 ] || fail "only ${#swift[@]} Swift files were found"
+[ "${#swift[@]}" -ge 14 ] || fail "only ${#swift[@]} Swift files were found"
 # planted NAME SENTENCE SED checks that a fault in a Swift source is noticed.
 planted() {
   cp "$port"/Sources/Wisp/{Personaliser,Structs}.swift . && sed -i "$3" Personaliser.swift Structs.swift

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tools/lab/bench/first_list: the guide's first lists come about as it says, and are the same list in each language.
-#   [WISP_WASM=FOLDER] [WISP_WHEEL=FILE] tests/first_list.sh
-# WISP_WASM is build/wasm by default. Without it or a browser JavaScript is left out, without a wheel Python.
+#   [WISP_WASM=FOLDER] [WISP_WHEEL=FILE] [WISP_SWIFT=FOLDER] tests/first_list.sh
+# WISP_WASM is build/wasm by default, WISP_SWIFT build/apple. Without it or a browser JavaScript is left out, without a
+# wheel Python, without Swift its package.
 set -uo pipefail
 export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -10,7 +11,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-languages=(c)
+languages=(c cpp)
+swift=${WISP_SWIFT:-$root/build/apple}
+if [ -f "$swift/Package.swift" ] && command -v swift >/dev/null; then
+  languages+=(swift)
+else
+  echo "without Swift: $swift has no package (tools/dev apple makes it), or there is no swift"
+fi
 if [ -f "$wasm/package/wisp.wasm" ] && command -v chromedriver >/dev/null && python3 -c 'import selenium' 2>/dev/null; then
   languages+=(javascript)
 else
@@ -23,7 +30,7 @@ if [ -f "${WISP_WHEEL:-}" ]; then
 else
   echo "without Python: WISP_WHEEL names no wheel of ports/python; tests/python.sh builds one of the sources, which takes minutes"
 fi
-"$root/tools/lab/bench/first_list" "${languages[@]}" --wasm "$wasm" "${wheel[@]}" --json "$work/seen.json" ||
+"$root/tools/lab/bench/first_list" "${languages[@]}" --wasm "$wasm" --swift "$swift" "${wheel[@]}" --json "$work/seen.json" ||
   fail "a first list does not come about as the guide says"
 [ "$(grep -c '"language"' "$work/seen.json")" = ${#languages[@]} ] || fail "not every language was run: $(cat "$work/seen.json")"
 

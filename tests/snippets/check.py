@@ -43,6 +43,7 @@ NOT_CODE = (
 NO_READER = {
     "kotlin": "the lines are parts of an app for Android; the sources of the port are compiled by its own test",
     "swift": "Debian 12 has no compiler of Swift; tests/apple.sh asks one where it is installed",
+    "Swift": "a package's description, which tools/lab/bench/first_list hands to Swift",
 }
 
 

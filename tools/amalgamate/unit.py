@@ -8,6 +8,7 @@ is compiled more than once or out of order: the file includes itself, with WISP_
 - A header of another library is a part, which can tell the compiler to be silent about it as about the system's.
 """
 
+import functools
 import re
 
 from names import (
@@ -39,17 +40,21 @@ def refer(part):
     return f"#undef WISP_PART\n#define WISP_PART {part}\n#include WISP_AMALGAMATION_FILE\n"
 
 
+@functools.cache
 def directives(text):
     """(position, words) of each line of the preprocessor, comments left out."""
-    comments = [m.span() for m in TOKEN.finditer(text) if m[0].startswith("/*")]
-    for found in DIRECTIVE.finditer(text):
-        if not any(a < found.start() < b for a, b in comments):
-            yield found.start(), found[0].strip().lstrip("#").split()
+    inside = [m.span() for m in TOKEN.finditer(text) if m[0].startswith("/*")] if "/*" in text else []
+    return [
+        (found.start(), found[0].strip().lstrip("#").split())
+        for found in DIRECTIVE.finditer(text)
+        if not any(a < found.start() < b for a, b in inside)
+    ]
 
 
+@functools.cache
 def guard_of(text):
     """The macro that guards a header as a whole, or None."""
-    lines = list(directives(text))
+    lines = directives(text)
     if len(lines) < 3 or lines[0][1][0] != "ifndef" or lines[1][1][:2] != ["define", lines[0][1][1]]:
         return None
     depth = 0
@@ -64,7 +69,7 @@ def guard_of(text):
 class Unit:
     def __init__(self, build, include_folders):
         self.build, self.include_folders = build, include_folders
-        self.parts, self.part_of, self.emitted = {}, {}, set()
+        self.parts, self.part_of, self.emitted, self.included = {}, {}, set(), {}
         self.texts = {name: (build.root / name).read_text() for name in build.sources}
         self.kernel_part, self.last_part, self.written, self.before = 1, 1, set(), []
         self.read_words()
@@ -272,12 +277,17 @@ class Unit:
         """Headers of wisp's that a source includes, directly or not."""
         seen, todo = set(), [name]
         while todo:
-            path = todo.pop()
-            for found in INCLUDE.finditer(self.texts.get(path) or (self.build.root / path).read_text()):
-                if found[1] and found[1] not in seen and (self.build.root / found[1]).is_file():
-                    seen.add(found[1])
-                    todo.append(found[1])
+            more = self.included_by(todo.pop()) - seen
+            seen |= more
+            todo += more
         return seen
+
+    def included_by(self, path):
+        if path not in self.included:
+            text = self.texts.get(path) or (self.build.root / path).read_text()
+            names = {found[1] for found in INCLUDE.finditer(text) if found[1]}
+            self.included[path] = {name for name in names if (self.build.root / name).is_file()}
+        return self.included[path]
 
     def product_of(self, name):
         """Returns the product of its library, or a later one whose headers it includes: not every source serves as

@@ -52,10 +52,10 @@ final class GoldenTests: XCTestCase {
     case "epsilon":
       let ledger = Ledger(try nextFile())
       let delta = try XCTUnwrap(Double(try next()))
-      let statement = try JSONSerialization.jsonObject(
-        with: Data(try ledger.statement(delta: delta, asJSON: true).utf8)) as? [String: Any]
-      let accounting = try XCTUnwrap(statement?["accounting"] as? [String: Any])
-      let stated = try XCTUnwrap(accounting["epsilon"] as? Double)
+      let statement = try ledger.privacyStatement(delta: delta)
+      XCTAssertEqual(statement.definition.privacyUnit, "user")
+      XCTAssertEqual(statement, try JSONDecoder().decode(PrivacyStatement.self, from: JSONEncoder().encode(statement)))
+      let stated = try XCTUnwrap(statement.accounting.epsilon)
       XCTAssertEqual(stated, try ledger.budget(delta: delta).epsilonStated, accuracy: 1e-5)
       try near(stated)
     default:
