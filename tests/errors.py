@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the sources say every sentence of docs/errors.md, and that docs/ledger.md explains a statement's lines.
+"""Checks that the sources say every sentence of docs/errors.md, and that docs/statement.md explains a statement's lines.
 
     errors.py ROOT     prints those that differ; exits 1 if there is one
 
@@ -33,19 +33,19 @@ def sentences(page):
 def statement(root):
     """Yields what the page of the ledger and the source of the statement say differently."""
     source = CUT.sub("", (root / "runtime/privacy/statement.cc").read_text(encoding="utf-8"))
-    page = (root / "docs/ledger.md").read_text(encoding="utf-8")
-    page = page[page.index("## What a statement says"):page.index("## Check a statement later")]
+    page = (root / "docs/statement.md").read_text(encoding="utf-8")
+    page = page[page.index("## What a statement says"):]
     explained = set(re.findall("`([^`]+)`", page)) - {"wisp privacy --ledger FILE", "--json", "check"}
     for name in sorted(explained):
         if name not in source:
-            yield f"docs/ledger.md: no statement says '{name}'"
+            yield f"docs/statement.md: no statement says '{name}'"
     lines = re.findall(r'\bLines?\(\s*text, "([^"]+)",', source)
     lines += [name for pair in re.findall(r'Line\(text, trains \? "([^"]+)" : "([^"]+)"', source) for name in pair]
     if len(lines) < 30:
         yield f"runtime/privacy/statement.cc: {len(lines)} lines are found; 30 and more are expected"
     for name in lines:
         if name not in explained:
-            yield f"docs/ledger.md does not explain the line '{name}' of a statement"
+            yield f"docs/statement.md does not explain the line '{name}' of a statement"
 
 
 def main():

@@ -55,7 +55,7 @@ def test_a_row_that_no_source_says_is_noticed():
     r = try_run(f"/usr/bin/python3 {ROOT}/tests/errors.py tree")
     assert r.code == 1 and "no source says 'has no plan for the day" in r.out + r.err
     edit(page, page, "`has no plan for the day", "`has no plan for a deployment")
-    ledger = "tree/docs/ledger.md"
+    ledger = "tree/docs/statement.md"
     edit(ledger, ledger, "`how the figure grows`", "`how the figure swells`")
     r = try_run(f"/usr/bin/python3 {ROOT}/tests/errors.py tree")
     assert r.code == 1 and "does not explain the line 'how the figure grows'" in r.out + r.err
