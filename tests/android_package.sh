@@ -160,7 +160,7 @@ for wrong in 'kotlin("android")' 'kotlinOptions { }' 'rootDir.resolve("a")' 'id(
   fits_apps wrong.kts >/dev/null && fail "a build file with '$wrong' is not seen"
 done
 # The plugin finds a prefab module's library by the name of its CMake target, as CMake's file API gives it.
-module=$(sed -n 's/.*prefab { create("\([a-z]*\)").*/\1/p' "$port/build.gradle.kts")
+module=$(sed -n 's/.*create("\([a-z]*\)") { headers.*/\1/p' "$port/build.gradle.kts")
 mkdir -p api/.cmake/api/v1/query && touch api/.cmake/api/v1/query/codemodel-v2
 cmake -S "$root" -B api -G Ninja -DWISP_TESTS=OFF -DWISP_TOOLS=OFF >out 2>&1 || fail "cmake: $(tail -n 5 out)"
 python3 - "$module" api/.cmake/api/v1/reply/target-*.json <<'END' || fail "no CMake target '$module' makes libwisp.so: prefab's module would have no library"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the sources say every sentence of docs/errors.md, and that docs/statement.md explains a statement's lines.
+"""Checks that the sources say every sentence of docs/errors.md, and that docs/statement.md explains its lines.
 
     errors.py ROOT     prints those that differ; exits 1 if there is one
 

@@ -125,12 +125,18 @@ int main(int argc, char** argv) {
   while (fgets(line, sizeof(line), file) != NULL) {
     snprintf(question, sizeof(question), "%.40s", line);
     verb = strtok(line, " \n");
-    if (strcmp(verb, "recommend") == 0) Recommend(question, 0);
-    else if (strcmp(verb, "adapter") == 0) Recommend(question, 1);
-    else if (strcmp(verb, "history") == 0) History(question);
-    else if (strcmp(verb, "events") == 0) Events(question);
-    else if (strcmp(verb, "epsilon") == 0) Epsilon(question);
-    else Expect(0, question, "no such question");
+    if (strcmp(verb, "recommend") == 0)
+      Recommend(question, 0);
+    else if (strcmp(verb, "adapter") == 0)
+      Recommend(question, 1);
+    else if (strcmp(verb, "history") == 0)
+      History(question);
+    else if (strcmp(verb, "events") == 0)
+      Events(question);
+    else if (strcmp(verb, "epsilon") == 0)
+      Epsilon(question);
+    else
+      Expect(0, question, "no such question");
     Expect(strtok(NULL, " \n") == NULL, question, "the line says more than was answered");
     ++answers;
   }

@@ -1,6 +1,6 @@
-// Builds the library: as a project of its own, or as the project `:wisp` of an app (docs/android.md). The plugin's version
-// is the app's. For the Android Gradle plugin 9, which compiles Kotlin itself. Never run by our tests, which have no
-// Gradle: they read it (tests/android_package.sh). ports/android/aar makes the same layout without Gradle.
+// Builds the library: as a project of its own, or as the project `:wisp` of an app (docs/android.md). The plugin's
+// version is the app's. For the Android Gradle plugin 9, which compiles Kotlin itself. Never run by our tests, which
+// have no Gradle: they read it (tests/android_package.sh). ports/android/aar makes the same layout without Gradle.
 plugins {
     id("com.android.library")
     id("com.android.application") apply false // the example's
@@ -37,7 +37,9 @@ android {
     }
     buildFeatures { prefabPublishing = true }
     // The module has the name of the CMake target, by which the plugin finds the library.
-    prefab { create("libwisp") { libraryName = "libwisp"; headers = layout.buildDirectory.dir("headers").get().asFile.path } }
+    prefab {
+        create("libwisp") { headers = layout.buildDirectory.dir("headers").get().asFile.path; libraryName = "libwisp" }
+    }
     publishing { singleVariant("release") { withSourcesJar() } }
 }
 

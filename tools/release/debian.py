@@ -134,7 +134,7 @@ def changelog(release, package):
     )
 
 
-# What each package needs of others (tools/sbom). Headers are compiled in.
+# Libraries that each package needs where it runs (tools/sbom). Headers are compiled in.
 NEEDED = {
     "libwisp-text0": ("utf8proc",),
     "libwisp0": ("sqlite", "libsodium", "utf8proc"),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the library states about everything in a ledger, as values. The words for people are `Ledger.statement(delta:)`.
+/// The library's statement about everything in a ledger, as values. The words for people are `Ledger.statement(delta:)`.
 /// A field that a later version adds is left out; the JSON (`asJSON: true`) has everything.
 public struct PrivacyStatement: Codable, Sendable, Equatable {
   public let version: Int
@@ -11,7 +11,7 @@ public struct PrivacyStatement: Codable, Sendable, Equatable {
 
   public struct Definition: Codable, Sendable, Equatable {
     public let dataset: String
-    /// What is protected as a whole: "user", "session", "day" or "interaction".
+    /// The privacy unit, protected as a whole: "user", "session", "day" or "interaction".
     public let privacyUnit: String
     public let adjacency: String
     public let protected: [String]
@@ -25,14 +25,14 @@ public struct PrivacyStatement: Codable, Sendable, Equatable {
   }
 
   public struct Accounting: Codable, Sendable, Equatable {
-    /// "differential privacy", or why there is none.
+    /// "differential privacy", or the reason why nothing is guaranteed.
     public let guarantee: String
     /// An upper bound; nil: it cannot be bounded.
     public let epsilon: Double?
     public let delta: Double?
     public let steps: Int?
     public let mechanisms: [String]?
-    /// The limit over everything that is ever done with these records; nil: there is none.
+    /// The limit over everything that is ever done with these records; nil: no limit was set.
     public let limit: Limit?
   }
 

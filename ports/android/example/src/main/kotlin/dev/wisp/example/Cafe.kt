@@ -68,8 +68,11 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     }
 
     /** How many runs the plan has left; null: there is no plan yet. */
-    fun runsLeft(): Long? =
-        if (ledger.exists()) Deployment.budget(ledger.path, DELTA, anchor).let { if (it.hasPlan) it.runsLeft else null } else null
+    fun runsLeft(): Long? {
+        if (!ledger.exists()) return null
+        val budget = Deployment.budget(ledger.path, DELTA, anchor)
+        return if (budget.hasPlan) budget.runsLeft else null
+    }
 
     /** The cost of all runs so far, in words. */
     fun statement(): String = Deployment.statement(ledger.path, DELTA, anchor)
