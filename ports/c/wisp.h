@@ -180,8 +180,9 @@ WISP_API int32_t wisp_model_on_device(const wisp_model* model);
 WISP_API size_t wisp_model_num_items(const wisp_model* model); /* retired items included */
 /* The item's index, or -1 if the model does not know the key. */
 WISP_API int32_t wisp_model_find_item(const wisp_model* model, const char* key);
-/* An item's key, and its name for people: "" if unknown or out of range. Valid until the model is closed. */
+/* An item's key: "" if unknown or out of range. Valid until the model is closed. */
 WISP_API const char* wisp_model_item_key(const wisp_model* model, int32_t item);
+/* An item's name for people, like its key. */
 WISP_API const char* wisp_model_item_name(const wisp_model* model, int32_t item);
 
 typedef struct wisp_recommendation { /* one item of a list */

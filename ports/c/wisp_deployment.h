@@ -224,7 +224,7 @@ WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, u
 
 /* ---- New bases and items (in libwisp alone) --------------------------------------------------------------------- */
 
-typedef struct wisp_rebase_options {
+typedef struct wisp_rebase_options { /* the files of a new base */
   size_t size;
   const char* from_path;   /* the previous base; required */
   const char* to_path;     /* the new base; required */
@@ -281,9 +281,9 @@ WISP_API wisp_code wisp_catalogue_retire(const char* model_path, const char* con
 /* ---- Keeping a log (in libwisp alone) --------------------------------------------------------------------------- */
 
 typedef struct wisp_event { /* one event of a user with an item */
-  const char* user;
-  const char* item_key;
-  int64_t time; /* in any unit that increases */
+  const char* user;         /* who it was */
+  const char* item_key;     /* what was chosen */
+  int64_t time;             /* in any unit that increases */
 } wisp_event;
 
 /* Appends all events or none, with one write to the disk. */

@@ -47,20 +47,21 @@ typedef struct wisp_fleet_transport { /* the app's HTTP client, key and clock; c
   const char* public_key_pem; /* the same bytes each time: the server knows a device by them */
 } wisp_fleet_transport;
 
-typedef struct wisp_fleet_options {
+typedef struct wisp_fleet_options { /* how a device takes part */
   size_t size;
   const char* policy_path; /* policy.json, which comes with the app */
   const char* model_path;  /* the base, as shipped */
-  const char* log_path;    /* of wisp_log_open; if it is missing or damaged, zeros are sent. If the policy protects
-                            * records, a damaged one is an error of wisp_fleet_work, and nothing is charged */
+  /* of wisp_log_open; if it is missing or damaged, zeros are sent. If the policy protects records, a damaged one is an
+   * error of wisp_fleet_work, and nothing is charged */
+  const char* log_path;
   const char* ledger_path; /* of fleets alone; created if absent, with the policy's plan, before anything is read */
   const char* output_path; /* where a model of the fleet is kept, if it is not worse here; NULL: nowhere */
   /* an answer that the server has not got yet; NULL: ledger_path + ".reply". Beside it lie the request that is being
    * answered (.request) and the node's number at the server (.node) */
   const char* reply_path;
   const wisp_anchor* anchor; /* of the ledger; NULL: participations are counted for an installation, not a device */
-  const wisp_fleet_transport* transport;
-  const wisp_logger* logger; /* gets what happened, in sentences, for the device alone; NULL: none */
+  const wisp_fleet_transport* transport; /* posts and signs; required */
+  const wisp_logger* logger;             /* gets what happened, in sentences, for the device alone; NULL: none */
   /* how events are grouped for training; 0: WISP_UNIT_USER. What is protected is always all that the device holds. If
    * the policy protects records, they are these */
   wisp_unit unit;
@@ -69,16 +70,15 @@ typedef struct wisp_fleet_options {
   /* the mean time between two questions for work while the server has none; 0: 30. N nodes must not ask faster than
    * every N / 33 seconds */
   double ask_seconds;
-  /* For a policy that protects records, and only then: the ledger that their runs charge, the name of the data, and
-   * that ledger's anchor or NULL */
+  /* For a policy that protects records, and only then: the ledger that their runs charge, and the next two */
   const char* records_ledger_path;
-  const char* dataset;
-  const wisp_anchor* records_anchor;
+  const char* dataset;               /* the name of the data */
+  const wisp_anchor* records_anchor; /* of records_ledger_path, or NULL */
 } wisp_fleet_options;
 
-typedef struct wisp_fleet wisp_fleet;
+typedef struct wisp_fleet wisp_fleet; /* an open fleet */
 
-typedef struct wisp_fleet_result {
+typedef struct wisp_fleet_result { /* what a call did */
   size_t size;
   uint32_t answers;             /* that the server has got in this call */
   uint32_t participations;      /* of this device, in all */
@@ -95,7 +95,7 @@ WISP_API wisp_code wisp_fleet_open(const wisp_fleet_options* options, wisp_fleet
  * Safe to call again after a crash and after every error: an answer that the server has not got is kept. WISP_IO: the
  * server cannot be reached, or a file cannot be written; call again later, each time later than before. */
 WISP_API wisp_code wisp_fleet_work(wisp_fleet* fleet, double seconds, wisp_fleet_result* result, wisp_error* error);
-WISP_API void wisp_fleet_close(wisp_fleet* fleet);
+WISP_API void wisp_fleet_close(wisp_fleet* fleet); /* what was not sent yet is kept */
 
 #ifdef __cplusplus
 }
