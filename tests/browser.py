@@ -21,7 +21,7 @@ def check(holds, sentence):
 
 
 class Browser:
-    def __init__(self, profile, address, width=1200, dark=False):
+    def __init__(self, profile, address, width=1200, dark=False, flags=()):
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
         for flag in (
@@ -31,6 +31,7 @@ class Browser:
             "--no-first-run",
             f"--user-data-dir={profile}",
             f"--window-size={width},1000",
+            *flags,
         ):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -80,7 +81,8 @@ class Browser:
 
     def click(self, name):
         button = self.driver.find_element(By.ID, name)
-        self.wait_for(button.is_enabled, f"the button '{name}'")
+        enabled = lambda: button.is_enabled() and button.get_attribute("aria-disabled") != "true"
+        self.wait_for(enabled, f"the button '{name}'")
         button.click()
 
     def picture(self, name):

@@ -37,7 +37,7 @@ wrong "a font from elsewhere" '<style>@import "//elsewhere.example/x.css";</styl
 
 # So are a document that links to a missing file, and one that docs/README.md does not name.
 refused() {  # WORD
-  python3 "$root/tools/site/pages.py" "$work/tree" "$work/pages" "$work/mkdocs.yml" >"$work/said" 2>&1 && fail "$1: not refused"
+  python3 "${root_of_pages:-$root}/tools/site/pages.py" "$work/tree" "$work/pages" "$work/mkdocs.yml" >"$work/said" 2>&1 && fail "$1: not refused"
   grep -q -- "$1" "$work/said" || fail "$1: not said: $(cat "$work/said")"
 }
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf "$work/tree.tar" && mkdir "$work/tree" && tar -C "$work/tree" -xf "$work/tree.tar"
@@ -49,5 +49,13 @@ sed -i '$d' "$work/tree/docs/memory.md"
 echo '# Forgotten' >"$work/tree/docs/forgotten.md"
 git -C "$work/tree" add -A
 refused "does not name docs/forgotten.md"
+# A document that no group of the navigation has, and a group that is too long.
+echo '- [Forgotten](forgotten.md): what is it?' >>"$work/tree/docs/README.md"
+refused "groups.py has docs/forgotten.md 0 times"
+sed -i 's|^\( *\)("Android", .*|&\n\1("Forgotten", "docs/forgotten.md"),|' "$work/tree/tools/site/groups.py"
+root_of_pages=$work/tree refused "'Platforms' has more than 7 entries"
+# Without the page that learns the first page says so.
+python3 "$root/tools/site/pages.py" "$root" "$work/absent" "$work/absent.yml" && grep -q "was built without the page" "$work/absent/index.md" ||
+  fail "a site without the page that learns does not say so"
 
 [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }

@@ -4,6 +4,7 @@
 #   tests/wasm.sh BUILD_FOLDER     exits 77 if Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
 # of the page
 . "$(dirname "$0")/shell.sh"
+. "$(dirname "$0")/cpp_fixtures.sh"
 for program in emcmake esbuild node chromium chromedriver openssl; do
   command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }
 done
@@ -13,5 +14,9 @@ out=$(dirname "$build")/wasm
 "$root/ports/wasm/build" "$out"
 "$root/ports/wasm/demo/build" "$out" "$wisp"
 python3 "$root/tests/wasm/sizes.py" "$out/package"
+python3 "$root/tests/wasm/shapes.py" "$out/package" "$root/models/cafe.wisp"
+cpp_models
+python3 "$root/tests/wasm/text.py" "$out/package" "$wisp" "$work"
+python3 "$root/tests/wasm/device.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
 python3 "$root/tests/wasm/page.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
 python3 "$root/tests/wasm/fleet.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"

@@ -182,8 +182,7 @@ WISP_API size_t wisp_model_num_items(const wisp_model* model); /* retired items 
 WISP_API int32_t wisp_model_find_item(const wisp_model* model, const char* key);
 /* An item's key: "" if unknown or out of range. Valid until the model is closed. */
 WISP_API const char* wisp_model_item_key(const wisp_model* model, int32_t item);
-/* An item's name for people, like its key. */
-WISP_API const char* wisp_model_item_name(const wisp_model* model, int32_t item);
+WISP_API const char* wisp_model_item_name(const wisp_model* model, int32_t item); /* its name for people, likewise */
 
 typedef struct wisp_recommendation { /* one item of a list */
   int32_t item;                      /* its index */

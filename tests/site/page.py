@@ -20,6 +20,7 @@ from browser import Browser, check  # noqa: E402  it lies beside the tests
 
 PAGES = (
     "",
+    "overview/",
     "docs/",
     "docs/guide/",
     "docs/program/",
@@ -42,7 +43,7 @@ class Handler(SimpleHTTPRequestHandler):
     def end_headers(self):
         self.send_header(
             "Content-Security-Policy",
-            "default-src 'self'; script-src 'self' 'unsafe-inline'; "
+            "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; "
             "style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src 'self'",
         )
         super().end_headers()
@@ -71,6 +72,30 @@ def read(browser, address):
         browser.check_console()
     browser.driver.get(address)
     browser.picture("site-first")
+
+
+def first(browser, address):
+    """The first screen says what it is, shows it work and leads to a start. The page that learns works in it."""
+    browser.driver.get(address)
+    top = "return document.querySelector(args[0])?.getBoundingClientRect().top ?? 1e9"
+    for what in ("h1", ".lead", "a[href='#start']", ".demo, .absent"):
+        check(browser.value(top, what) < 700, f"'{what}' is not on the first screen")
+    groups = browser.value(
+        "return [...document.querySelectorAll('.md-tabs__list, .md-nav--primary .md-nav__list')]"
+        ".map((list) => list.children.length)"
+    )
+    check(max(groups) <= 7, f"a group of the navigation has {max(groups)} entries")
+    frames = browser.driver.find_elements(By.CSS_SELECTOR, "iframe.demo")
+    if not frames:
+        print("the first page: without the page that learns, which tools/dev wasm builds")
+        return
+    browser.driver.switch_to.frame(frames[0])
+    browser.wait_ready()
+    browser.driver.find_element(By.CSS_SELECTOR, "#for-you button").click()
+    browser.wait_for(lambda: browser.text("ordered"), "an order in the page that learns")
+    browser.driver.switch_to.default_content()
+    browser.check_console()
+    browser.picture("site-learns")
 
 
 def search(browser, address):
@@ -123,6 +148,7 @@ def main():
             check(scheme == ("slate" if dark else "default"), f"the page is {scheme} where the system is {name}")
             if name == "wide":
                 read(browser, address)
+                first(browser, address)
                 search(browser, address)
             fit(browser, address, name)
             browser.check_console()

@@ -67,7 +67,12 @@ REFUSED = (
     ("InvalidArgument", "has no option 'cuont'", "return m.recommend([0], { cuont: 3 })"),
     ("InvalidArgument", "allowSeen is a number; it must be true or false", "return m.recommend([0], { allowSeen: 1 })"),
     ("InvalidArgument", "item is", "return m.itemKey('tea')"),
-    ("InvalidArgument", "items are numbers", "return m.recommend(['tea'], {})"),
+    ("InvalidArgument", "items are numbers", "return m.recommend([0.5], {})"),
+    ("InvalidArgument", 'history[1] is "tea", which is the key of no item', "return m.recommend([0, 'tea'])"),
+    ("InvalidArgument", 'excluded[0] is "tea"', "return m.recommend([0], { excluded: ['tea'] })"),
+    ("InvalidArgument", "histories[1][0] is 1.5", "return m.recommendBatch([[1], [1.5]])"),
+    ("InvalidArgument", "must be a list of histories", "return m.recommendBatch('tea')"),
+    ("Io", "cannot be loaded", "return await loadRuntime({ wasm: 'nowhere.wasm' })"),
     ("InvalidArgument", "must be a list", "return m.recommend(undefined, {})"),
     ("InvalidArgument", "was closed", "m.close(); return m.recommend([0])"),
     ("InvalidData", "", "return w.openModel(new ArrayBuffer(10), { name: 'short.wisp' })"),
@@ -88,6 +93,24 @@ def check_refusals(browser):
             error.get("kind") == kind and sentence in error.get("message", ""),
             f"{action}: expected {kind} with '{sentence}', got {answer}",
         )
+
+
+def check_keys_and_json(browser):
+    """Keys are histories as indices are, many histories get the lists of each alone, and the model's info is JSON."""
+    told = browser.value("""
+      const { loadRuntime } = await import('./wisp/runtime.js');
+      const w = await loadRuntime(), m = w.openModel(await (await fetch('cafe.wisp')).arrayBuffer());
+      const keys = ['tea-mint', 'bagel-lentil'], indices = keys.map((key) => m.findItem(key));
+      const told = { info: JSON.parse(JSON.stringify(m.info)), alone: [indices, [], [7]].map((h) => m.recommend(h)) };
+      Object.assign(told, { keys: m.recommend(keys), many: m.recommendBatch(new Set([keys, [], [7]])) });
+      told.candidates = m.recommend([], { candidates: keys, excluded: ['tea-mint'] }).map(({ key }) => key);
+      m.close();
+      return told;""")
+    check(told["keys"] == told["alone"][0], f"keys give another list than indices: {told['keys'][:2]}")
+    check(told["many"] == told["alone"], f"many histories: {told['many']}")
+    check(told["candidates"] == ["bagel-lentil"], f"keys as candidates: {told['candidates']}")
+    stated = subprocess.run([wisp, "inspect", "--model", model, "--json"], capture_output=True, text=True)
+    check(told["info"]["contentHash"] in stated.stdout, f"the hash {told['info']} is not the program's: {stated}")
 
 
 def check_sets_and_crafted_models(browser):
@@ -121,205 +144,6 @@ def check_sets_and_crafted_models(browser):
       m.close();""")
 
 
-def check_device(browser):
-    """Tests a device of its own: errors, and that written files are there."""
-    browser.value("""
-      const { Device, WispError } = await import('./wisp/device.js');
-      const device = await Device.open('test-device');
-      const expect = async (kind, part, promise) => {
-        try { await promise; } catch (error) {
-          if (error instanceof WispError && error.kind === kind && error.message.includes(part)) return;
-          throw new Error(`expected ${kind} with '${part}', got ${error.kind}: ${error.message}`);
-        }
-        throw new Error(`expected ${kind} with '${part}', got no error`);
-      };
-      await expect('Io', 'is not there', device.readFile('none.wisp'));
-      await expect('InvalidArgument', 'no name of a file', device.writeFile('a/b', new ArrayBuffer(1)));
-      for (const kept of ['privacy.ledger', 'privacy.ledger-journal', 'events.db-wal']) {
-        await expect('InvalidArgument', 'kept by the library', device.writeFile(kept, new ArrayBuffer(1)));
-      }
-      await expect('InvalidArgument', 'kept by the library', device.removeFile('events.db'));
-      await expect('InvalidArgument', 'no name of a folder', Device.open('../x'));
-      await device.writeFile('broken.wisp', new Uint8Array(100));
-      await expect('InvalidData', 'broken.wisp', device.recommend({ model: 'broken.wisp', history: [] }));
-      const bytes = await (await fetch('cafe.wisp')).arrayBuffer();
-      await device.writeFile('base.wisp.new', bytes);
-      await device.writeFile('base.wisp', bytes);
-      if (!(await device.listFiles()).includes('base.wisp.new')) throw new Error('writing one file took another');
-      await device.removeFile('base.wisp.new');
-      const kept = await device.readFile('base.wisp');
-      if (kept.length !== bytes.byteLength) throw new Error('a file changed its length');
-      await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1795000000000 }]);
-      await expect('InvalidArgument', 'user', 
-        device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }, { user: '', item: 'x', time: 2 }]));
-      for (const [part, event] of [['user is undefined', { item: 'tea-mint', time: 1 }],
-                                   ['item is a number', { user: 'anna', item: 12, time: 1 }]]) {
-        await expect('InvalidArgument', `event 0: ${part}; it must be a string`, device.appendEvents([event]));
-      }
-      await expect('InvalidArgument', "open has no option 'onSentense'", Device.open('other', { onSentense() {} }));
-      for (const method of ['history', 'recommend', 'budget', 'statement', 'rebase']) {
-        await expect('InvalidArgument', `${method} takes an object of options, not undefined`, device[method]());
-        await expect('InvalidArgument', `${method} has no option 'colour'`, device[method]({ colour: 1 }));
-      }
-      for (const both of [{}, { user: 'anna', history: [0] }]) {
-        await expect('InvalidArgument', 'either user or history', device.recommend({ model: 'base.wisp', ...both }));
-      }
-      const deployment = { model: 'base.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, runs: 3, unit: 'user' };
-      for (const name of ['epsilon', 'delta', 'numRecordsPublic', 'runs', 'unit']) {
-        await expect('InvalidArgument', `${name} is missing`, device.plan({ ...deployment, [name]: undefined }));
-      }
-      const users = device.plan({ ...deployment, unit: 'users' });
-      await expect('InvalidArgument', `unit is "users"; allowed are the names`, users);
-      const anna = { user: 'anna', item: 'tea-mint' };
-      for (const event of [null, anna, { ...anna, time: 1, price: 2 }]) {
-        await expect('InvalidArgument', 'event 0', device.appendEvents([event]));
-      }
-      for (const limit of [-1, 2 ** 30, Infinity, 0.5]) {
-        await expect('InvalidArgument', 'limit is', device.history({ model: 'base.wisp', user: 'anna', limit }));
-      }
-      await expect('InvalidArgument', 'before', device.pruneLog({ unit: 'day', before: 'yesterday' }));
-      const {events, unreadable} = await device.countEvents();
-      if (events !== 1 || unreadable !== 0) throw new Error('a refused list of events left some behind');
-      const privacy = { epsilon: 1, delta: 1e-5, numRecordsPublic: 100, unit: 'user' };
-      const run = { model: 'base.wisp', output: 'out.wisp', ...privacy };
-      // Addresses, which C would follow, are no options.
-      for (const address of ['anchor', 'device', 'progress', 'runTasks', 'userData']) {
-        await expect('InvalidArgument', `no option '${address}'`, device.personalise({ ...run, [address]: 64 }));
-      }
-      for (const own of ['adapterRank', 'adapterPath', 'checkpointPath', 'numThreads'])
-        await expect('InvalidArgument', `no option '${own}' here`, device.personalise({ ...run, [own]: 1 }));
-      await expect('InvalidArgument', 'kept by the library', device.personalise({ ...run, output: 'privacy.ledger' }));
-      await expect('InvalidArgument', 'kept by the library',
-        device.rebase({ from: 'base.wisp', to: 'base.wisp', output: 'privacy.ledger' }));
-      await expect('InvalidArgument', "no option 'epsilon'", device.planChange({ model: 'base.wisp', epsilon: 1 }));
-      await expect('InvalidArgument', 'delta is a bigint', device.budget({ delta: 1n }));
-      await expect('InvalidArgument', 'user is a number', device.eraseUser(5));
-      await expect('InvalidArgument', 'unit is "users"', device.personalise({ ...run, unit: 'users' }));
-      await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
-      await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
-      // Names that every object has are no options either, and a truth is no number.
-      await expect('InvalidArgument', 'it has model, output, ', device.personalise({ ...run, modelpath: 'base.wisp' }));
-      await expect('InvalidArgument', 'takes an object of options', device.personalise());
-      await expect('InvalidArgument', 'user is null', device.eraseUser(null));
-      await expect('InvalidArgument', "no option 'toString'", device.personalise({ ...run, toString: 1 }));
-      await expect('InvalidArgument', 'epsilon is a boolean', device.personalise({ ...run, epsilon: true }));
-      await expect('InvalidArgument', 'must not end in', device.personalise({ ...run, output: 'out.checkpoint' }));
-      await expect('InvalidArgument', 'must be a function', device.personalise({ ...run, onProgress: 5 }));
-      await expect('InvalidArgument', 'must be an AbortSignal', device.personalise({ ...run, signal: 5 }));
-      await expect('Io', '', device.statement({ delta: 1e-5 }));
-      // So many texts that the library's memory grows while they are written into it.
-      const many = Array.from({ length: 120000 }, (_, i) => (
-        { user: 'many', item: `item-${i}-${'x'.repeat(i % 40)}`, time: i }));
-      await device.appendEvents(many);
-      if ((await device.eraseUser('many')) !== many.length) throw new Error('events were lost while memory grew');
-      // The second call is dropped, the first continues.
-      const stop = new AbortController();
-      const first = device.evaluate('base.wisp').catch(() => {}), second = device.plan({ ...run, signal: stop.signal });
-      stop.abort();
-      await expect('Cancelled', 'before it began', second);
-      await first;
-      const closing = device.close();
-      await expect('InvalidArgument', 'was closed', device.listFiles());
-      await closing;
-      await expect('InvalidArgument', 'was closed', device.cancel());
-      const again = await Device.open('test-device');
-      const files = (await again.listFiles()).join();
-      if (files !== 'base.wisp,broken.wisp,events.db') throw new Error(`after opening again: ${files}`);
-      await again.close();
-      await Device.delete('test-device');""")
-
-
-def check_progress_that_throws(browser):
-    """An error in onProgress ends the run: the promise is refused with it, and charges stay."""
-    told = browser.value("""
-      const { Device } = await import('./wisp/device.js');
-      const device = await Device.open('test-throws');
-      await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
-      const guests = Array.from({ length: 600 }, (_, i) => (
-        { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i }));
-      await device.appendEvents(guests);
-      let calls = 0, thrown = 'nothing';
-      // So many epochs that a slow page ends the run before its last step.
-      try {
-        await device.personalise({
-          model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, unit: 'user',
-          epochs: 900,
-          onProgress: () => { ++calls; throw new RangeError('not now'); }
-        });
-      } catch (error) { thrown = `${error.name}: ${error.message}`; }
-      const { epsilonStated } = await device.budget({ delta: 1e-5 }), files = await device.listFiles();
-      // Behind close() too, which waits for the call that runs.
-      const last = device.personalise({
-        model: 'base.wisp', output: 'last.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, unit: 'user',
-        epochs: 900,
-        onProgress: () => { throw new RangeError('not now'); }
-      }).then(() => 'done', (error) => error.message);
-      await device.close();
-      const behind = await last;
-      await Device.delete('test-throws');
-      return { calls, thrown, behind, charged: epsilonStated > 0, files: files.join() };""")
-    check(told["thrown"] == "RangeError: not now" and told["calls"] == 1 and told["charged"], f"onProgress: {told}")
-    check(told["behind"] == "not now", f"onProgress behind close(): {told}")
-    check("out.wisp," not in told["files"], f"a run that was ended by onProgress made its output: {told}")
-
-
-def check_deployment(browser):
-    """A plan is made once and found later, another one is refused, and one of its sessions serves a model."""
-    told = browser.value("""
-      const { Device } = await import('./wisp/device.js');
-      const device = await Device.open('test-deployment');
-      await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
-      await device.appendEvents(Array.from({ length: 600 }, (_, i) => (
-        { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i })));
-      const deployment = { model: 'base.wisp', output: 'mine.wisp', epsilon: 4, delta: 1e-3, numRecordsPublic: 60,
-                     runs: 3, unit: 'user', stepsPerRun: 2 };
-      const plans = [];
-      for (let i = 0; i < 2; ++i) plans.push((await device.plan(deployment)).wasThere);
-      const refused = await device.plan({ ...deployment, runs: 2 }).catch((error) => `${error.kind}: ${error.message}`);
-      const run = await device.runPlanned({ model: 'base.wisp', output: 'mine.wisp' });
-      const list = await device.recommend({ model: 'mine.wisp', user: 'guest-1', count: 5 });
-      plans.push((await device.plan(deployment)).wasThere);
-      await device.close();
-      await Device.delete('test-deployment');
-      return { plans, refused, steps: run.steps, left: run.runsLeft, list: list.length };""")
-    check(told["plans"] == [0, 1, 1], f"the plan of a deployment: {told}")
-    check(told["refused"].startswith("PrivacyRefused: "), f"another plan: {told}")
-    check("the number of runs is 3, asked for is 2" in told["refused"], f"another plan: {told}")
-    check((told["steps"], told["left"], told["list"]) == (2, 2, 5), f"a run: {told}")
-
-
-def check_full(browser):
-    """If the browser has no space, work that needs none is done, and other work fails with a sentence."""
-    origin = {"origin": browser.address.rstrip("/")}
-    browser.value("""
-      const { Device } = await import('./wisp/device.js');
-      const device = window.fullDevice = await Device.open('test-full');
-      await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
-      await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }]);
-      await device.writeFile('spare.bin', new ArrayBuffer(1 << 20));""")
-    used = browser.value("return (await navigator.storage.estimate()).usage;")
-    browser.driver.execute_cdp_cmd("Storage.overrideQuotaForOrigin", {**origin, "quotaSize": used})
-    told = browser.value("""
-      const device = window.fullDevice, told = [];
-      const call = async (name, promise) => {
-        try { await promise; told.push(name); } catch (error) { told.push(`${name}: ${error.kind}, ${error.message}`); }
-      };
-      await call('list', device.listFiles());
-      await call('recommend', device.recommend({ model: 'base.wisp', user: 'anna' }));
-      await call('write', device.writeFile('more.bin', new ArrayBuffer(1 << 20)));
-      await call('remove', device.removeFile('spare.bin'));
-      await device.close();
-      const { Device } = await import('./wisp/device.js');
-      const again = await Device.open('test-full');
-      await call('erase', again.eraseUser('anna'));
-      await again.close();
-      return told;""")
-    browser.driver.execute_cdp_cmd("Storage.overrideQuotaForOrigin", origin)
-    write = "write: Io, more.bin: cannot be written: the browser has no room for it"
-    check(told == ["list", "recommend", write, "remove", "erase"], f"a full storage: {told}")
-    browser.value("const { Device } = await import('./wisp/device.js'); await Device.delete('test-full');")
-
-
 def check_busy(browser):
     """A second page finds the folder in use, and says so."""
     first = browser.driver.current_window_handle
@@ -331,21 +155,191 @@ def check_busy(browser):
     browser.driver.get_log("browser")  # that of the second page
 
 
-def check_no_storage(browser):
-    answer = browser.run(
-        "const { Store } = await import('./wisp/store.js');"
-        "StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"
-        "await Store.open('x');"
+def focused(browser):
+    return browser.value("return [document.activeElement.closest('[id]').id, document.activeElement.textContent]")
+
+
+def check_keyboard(browser):
+    """A list is one tab stop with arrow keys; what is chosen keeps the focus; lists have names."""
+    stops = browser.value(
+        "return ['#menu', '#for-you'].map((list) => document.querySelectorAll(`${list} [tabindex='0']`).length)"
     )
-    check("gives this page no storage" in answer.get("error", {}).get("message", ""), f"without storage: {answer}")
+    check(stops == [1, 1], f"tab stops of the menu and of the list: {stops}")
+    unnamed = browser.value(
+        "return [...document.querySelectorAll('ul, ol')].filter((list) => !list.getAttribute('aria-labelledby')"
+        "?.split(' ').every((id) => document.getElementById(id)?.textContent)).map(({ id }) => id)"
+    )
+    check(not unnamed, f"lists without a name: {unnamed}")
+    # The search is before the menu in the order of the tab key, and the next stop but one is behind all 480 buttons.
+    browser.driver.find_element(By.ID, "search").click()
+    keys = lambda key: browser.driver.switch_to.active_element.send_keys(key)
+    keys(Keys.TAB)
+    first = focused(browser)
+    keys(Keys.ARROW_DOWN)
+    keys(Keys.ARROW_DOWN)
+    third = focused(browser)
+    keys(Keys.END)
+    last = focused(browser)
+    check(first[0] == third[0] == last[0] == "menu", f"arrow keys leave the menu: {first}, {third}, {last}")
+    check(len({first[1], third[1], last[1]}) == 3, f"arrow keys do not move: {first}, {third}, {last}")
+    keys(Keys.TAB)
+    check(focused(browser)[0] != "menu", f"the tab key stays in the menu: {focused(browser)}")
+    keys(Keys.SHIFT + Keys.TAB)
+    check(focused(browser) == last, f"back in the menu the focus is at {focused(browser)}, not at {last}")
 
 
-def epsilon_of(browser):
-    return float(browser.driver.find_element(By.ID, "epsilon").get_attribute("value"))
+def check_order(browser):
+    """An order with the keyboard marks what moved beside the list before, and the focus stays in the list."""
+    before = [row.text for row in browser.driver.find_elements(By.CSS_SELECTOR, "#for-you button")]
+    button = browser.driver.find_element(By.CSS_SELECTOR, "#for-you button")
+    button.send_keys(Keys.ENTER)
+    browser.wait_for(lambda: before[0] in browser.text("ordered"), "the order")
+    check(focused(browser)[0] == "for-you", f"after the order the focus is at {focused(browser)}")
+    shown = browser.driver.find_elements(By.CSS_SELECTOR, "#before li")
+    check([row.text for row in shown] == before, f"the list before is {[row.text for row in shown]}, was {before}")
+    rows = browser.driver.find_elements(By.CSS_SELECTOR, "#for-you li")
+    after = [row.find_element(By.TAG_NAME, "button").text for row in rows]
+    marks = [[mark.get_attribute("aria-label") for mark in row.find_elements(By.CLASS_NAME, "mark")] for row in rows]
+    for place, (name, mark) in enumerate(zip(after, marks)):
+        was = before.index(name) if name in before else None
+        moved = "new here" if was is None else f"{'up' if was > place else 'down'} {abs(was - place)}"
+        check(mark == ([] if was == place else [moved]), f"'{name}' is marked {mark}; it was at {was}, is at {place}")
+    check(any(marks), "nothing moved after an order")
+    return before[0]
+
+
+def answer(browser, button):
+    """Answers the question that the page asks."""
+    asked = browser.driver.find_element(By.ID, "ask")
+    browser.wait_for(asked.is_displayed, "the page's question")
+    asked.find_element(By.CSS_SELECTOR, f"button[value={button}]").click()
+    browser.wait_for(lambda: not asked.is_displayed(), "the end of the question")
+
+
+def check_asking(browser, ordered):
+    """Deleting asks first."""
+    for name in ("forget", "reset"):
+        browser.click(name)
+        answer(browser, "no")
+        check(ordered in browser.text("ordered"), f"'{name}' deleted although the answer was no")
+    browser.click("forget")
+    answer(browser, "yes")
+    browser.wait_for(lambda: ordered not in browser.text("ordered"), "the erasing of the orders")
+
+
+def check_requests(browser, seen):
+    """Nothing is asked for after the page was ready, and the count would show it."""
+    check(browser.text("requests") == str(seen), f"requests after the page was ready: {browser.text('requests')}")
+    browser.value("await fetch('guests.json')")
+    browser.wait_for(lambda: browser.text("requests") == str(seen + 1), "the count of a request")
+    check("guests.json. 0 went elsewhere" in browser.text("requests-note"), browser.text("requests-note"))
+
+
+def write_own(work, wrong=""):
+    """A catalogue and a log as CSV, with what spreadsheets write: quotes, line ends of two characters, days."""
+    names = [f'"Bowl ""{i}"", large"' for i in range(30)]
+    (work / "catalogue.csv").write_bytes(
+        ("\ufeffname,item\r\n" + "".join(f"{name},bowl-{i}\r\n" for i, name in enumerate(names))).encode()
+    )
+    lines = [
+        f"bowl-{(user + step) % 30},user {user},2026-01-{1 + step:02}" for user in range(80) for step in range(9)
+    ]
+    (work / "log.csv").write_text("\n".join(["item,user,time", *lines, wrong]))
+
+
+def check_own_files(browser, work):
+    """A visitor's files replace the cafe; wrong ones are refused with file and line, and replace nothing."""
+    browser.driver.execute_script("document.getElementById('own').closest('details').open = true")
+    people = browser.driver.find_element(By.ID, "people")
+    people.clear()
+    people.send_keys("80")
+
+    def give():
+        for name in ("catalogue", "log"):
+            browser.driver.find_element(By.ID, name).send_keys(str(work / f"{name}.csv"))
+        browser.driver.find_element(By.CSS_SELECTOR, "#own button").click()
+
+    for wrong, sentence in (
+        ("bowl-99,user 1,2026-01-01", "log.csv, line 722: the catalogue has no item 'bowl-99'"),
+        ("bowl-1,user 1,soon", "log.csv, line 722: the time 'soon' is neither a date"),
+        ("bowl-1,user 1", "log.csv, line 722: has 2 fields, the header has 3"),
+        ('bowl-1,"user 1,5', "log.csv, line 722: a quote is not closed"),
+        ("bowl-1,,5", "log.csv, line 722: the user is empty"),
+    ):
+        write_own(work, wrong)
+        give()
+        browser.wait_for(lambda: sentence in browser.text("own-error"), f"'{sentence}'", 10)
+    write_own(work)
+    give()
+    answer(browser, "yes")
+    browser.wait_for(lambda: browser.text("state").startswith("Your items"), "the visitor's files")
+    rows = browser.driver.find_elements(By.CSS_SELECTOR, "#menu button")
+    menu = [row.text for row in rows]
+    check(len(menu) == 30 and menu[3] == 'Bowl "3", large', f"the visitor's menu: {menu[:4]}")
+    check("before it has learned" in browser.text("for-you-note"), browser.text("for-you-note"))
+    learn(browser, "It has learned")
+    names = [row.text for row in browser.driver.find_elements(By.CSS_SELECTOR, "#for-you button")]
+    check(names and all(name.startswith("Bowl") for name in names), f"what was learned of the visitor's files: {names}")
+
+
+def failed(browser):
+    return browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed")
+
+
+def learn(browser, until):
+    browser.click("learn")
+    browser.wait_for(lambda: browser.text("state").startswith(until) or failed(browser), until, 600)
+    check(browser.text("state").startswith(until), f"learning failed: {browser.text('state')}")
+
+
+def check_progress(browser):
+    """From the press on something moves at least twice a second."""
+    browser.value("""
+      window.seen = [performance.now()];
+      const note = () => window.seen.push(performance.now());
+      new MutationObserver(note).observe(document.getElementById('working'),
+        { childList: true, subtree: true, characterData: true, attributes: true });""")
+    learn(browser, "It has learned")
+    gap = browser.value("return Math.max(...window.seen.slice(1).map((time, i) => time - window.seen[i]))")
+    moments = browser.value("return window.seen.length")
+    check(moments > 10 and gap < 1500, f"learning was silent for {gap:.0f} ms; something was seen {moments} times")
+
+
+def step_shown(browser):
+    return browser.value("return performance.getEntriesByName('step').length") > 0
+
+
+def lessons_left(browser):
+    return int(browser.driver.find_element(By.ID, "jar").get_attribute("aria-label").split()[0])
+
+
+def check_spending(browser):
+    """The jar empties by a lesson at each press. The last press is refused in words, before it is pressed."""
+    for left in range(lessons_left(browser) - 1, -1, -1):
+        learn(browser, "It has learned")
+        browser.wait_for(lambda: lessons_left(browser) == left, f"{left} lessons left")
+    learning = browser.driver.find_element(By.ID, "learn")
+    check(learning.get_attribute("aria-disabled") == "true", "a fifth lesson may be pressed")
+    check("All lessons are spent" in browser.text("learn-why"), f"why not: {browser.text('learn-why')}")
+    protection = browser.driver.find_element(By.ID, "protection")
+    check(not protection.is_enabled(), "the protection can be changed after the first lesson")
+
+
+def check_phone(browser):
+    """Learning is the first that the keyboard and the eye reach."""
+    places = browser.value(
+        "return ['learn', 'for-you', 'menu'].map((id) => document.getElementById(id).getBoundingClientRect().top)"
+    )
+    check(places == sorted(places), f"on a phone learning is not first: {places}")
+    inside = browser.value(
+        "return [...document.querySelectorAll('button, input, summary')].filter((e) => e.offsetParent && "
+        "e.getBoundingClientRect().height < 40 && e.type !== 'range').map((e) => e.id || e.textContent)"
+    )
+    check(not inside, f"too small for a finger: {inside[:5]}")
 
 
 def main():
-    work = tempfile.mkdtemp(prefix="wisp-page.")
+    work = Path(tempfile.mkdtemp(prefix="wisp-page."))
     server = subprocess.Popen([ROOT / "ports/wasm/demo/serve", demo, "0"], stdout=subprocess.PIPE, text=True)
     address = server.stdout.readline().strip()
     browser = None
@@ -353,68 +347,63 @@ def main():
         browser = Browser(f"{work}/profile", address)
         browser.wait_ready()
         browser.picture("first")
+        check_requests(browser, 0)
         check_same_as_native(browser)
         check_refusals(browser)
+        check_keys_and_json(browser)
         check_sets_and_crafted_models(browser)
-        check_device(browser)
-        check_progress_that_throws(browser)
-        check_deployment(browser)
-        check_full(browser)
         check_busy(browser)
-        browser.check_console()
-        # With the keyboard alone: goes to the first of the list, and orders it.
-        button = browser.driver.find_element(By.CSS_SELECTOR, "#for-you button")
-        first = button.text
-        button.send_keys(Keys.ENTER)
-        browser.wait_for(lambda: first in browser.text("ordered"), "the order")
+        browser.driver.get_log("browser")  # that of nowhere.wasm
+        check_keyboard(browser)
+        check_asking(browser, check_order(browser))
+        first = check_order(browser)
+        browser.picture("ordered")
         browser.click("guests")
         browser.wait_for(lambda: "guests have been here" in browser.text("state"), "the guests")
         # Stopping ends the worker; a new one continues with the store.
-        browser.click("personalise")
-        browser.wait_for(lambda: browser.text("state").startswith("Step"), "the first step", 300)
+        browser.click("learn")
+        browser.wait_for(lambda: step_shown(browser), "the first step", 300)
+        browser.picture("learning")
         browser.click("stop")
         browser.wait_for(lambda: browser.text("state").startswith("cancelled"), "the end of what was stopped", 60)
-        browser.click("personalise")
-        browser.wait_for(lambda: browser.text("state").startswith("Step"), "a step after the stop", 300)
-        shown = browser.text("state")
+        browser.value("performance.clearMarks('step')")
+        browser.click("learn")
+        browser.wait_for(lambda: step_shown(browser), "a step after the stop", 300)
         browser.kill()
 
         browser = Browser(f"{work}/profile", address)
         browser.wait_ready()
         check(first in browser.text("ordered"), "what was ordered before the browser was killed is gone")
-        spent = epsilon_of(browser)
-        check(spent > 0, f"nothing is charged after a browser was killed at '{shown}'")
-        browser.click("personalise")
-        browser.wait_for(
-            lambda: browser.text("state").startswith("Learned")
-            or browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed"),
-            "the end",
-            600,
-        )
-        check(browser.text("state").startswith("Learned"), f"learning failed: {browser.text('state')}")
-        check(epsilon_of(browser) >= spent, f"epsilon went from {spent} to {epsilon_of(browser)}")
-        browser.wait_for(
-            lambda: len(browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody tr")) == 2, "a second quality"
-        )
-        check(
-            "epsilon" in browser.driver.find_element(By.ID, "statement").get_attribute("textContent"),
-            "the statement names no epsilon",
-        )
-        browser.check_console()
+        statement = browser.driver.find_element(By.ID, "statement").get_attribute("textContent")
+        check("epsilon" in statement, f"nothing is charged: {statement}")
+        check_progress(browser)
         browser.picture("learned")
+        check_requests(browser, 0)
+        bars = browser.driver.find_elements(By.CSS_SELECTOR, "#quality .bar")
+        check(len(bars) == 2, f"the chart has {len(bars)} bars")
+        print("of 100 guests:", browser.text("quality").replace("\n", " "))
+        check_spending(browser)
+        browser.picture("spent")
         times = browser.value("return performance.getEntriesByName('recommend').map((e) => e.duration)")
         first_list = browser.value("return performance.getEntriesByName('first-list')[0].startTime")
         print(f"first list {first_list:.0f} ms after the page began; one more click {times[-1]:.1f} ms")
-        print("quality:", browser.text("quality").replace("\n", " | "))
-        check_no_storage(browser)
+        check_own_files(browser, work)
+        browser.picture("own")
+        browser.click("reset")
+        answer(browser, "yes")
+        browser.wait_for(lambda: browser.text("state") == "Ready.", "the cafe after everything was deleted")
+        check(not browser.text("ordered"), "orders are left after everything was deleted")
+        browser.check_console()
         browser.quit()
-        for width, dark in ((360, False), (360, True), (1200, True)):
+        for width, dark in ((360, False), (360, True), (1280, False), (1280, True)):
             browser = Browser(f"{work}/profile", address, width, dark)
             browser.wait_ready()
             check(
                 browser.value("return document.documentElement.scrollWidth <= innerWidth"),
                 f"the page is wider than {width} px",
             )
+            if width < 500:
+                check_phone(browser)
             browser.picture(f"{width}-{'dark' if dark else 'light'}")
             browser.check_console()
             browser.quit()

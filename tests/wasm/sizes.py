@@ -12,21 +12,25 @@ from pathlib import Path
 MOST = (
     (
         "inference",
-        ("wisp-runtime.wasm", "wisp-runtime.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
+        ("wisp-runtime.wasm", "wisp-runtime.mjs", "library.js", "layout-runtime.js", "model.js", "runtime.js"),
         120_000,
     ),
     (
         "inference without vectors",
-        ("wisp-runtime-plain.wasm", "wisp-runtime-plain.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
+        (
+            *("wisp-runtime-plain.wasm", "wisp-runtime-plain.mjs", "library.js", "layout-runtime.js", "model.js"),
+            "runtime.js",
+        ),
         143_000,
     ),
+    ("texts", ("wisp-text.wasm", "wisp-text.mjs", "library.js", "layout-text.js", "text.js"), 256_000),
     (
         "everything",
         (
             *("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "fleet.js", "worker.js"),
-            "device.js",
+            *("device.js", "draws.js", "names.js"),
         ),
-        780_000,
+        815_000,
     ),
 )
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Lays the documents of the repository out for mkdocs.
 
-    pages.py ROOT PAGES CONFIG     copies into PAGES what mkdocs reads, and writes its CONFIG
+    pages.py ROOT PAGES CONFIG [DEMO]     copies into PAGES what mkdocs reads, and writes its CONFIG
 
-Documents keep their places, so links between them hold. A source file or folder that a document links to becomes a page
-of its own under source/. The order of pages is that of docs/README.md, whose headings are questions, then
-of docs/papers/README.md.
+Documents keep their places, so links between them hold; only README.md is overview/, for the first page is first.md.in.
+A source file or folder that a document links to becomes a page of its own under source/. groups.py has the navigation.
+The first page shows DEMO, the page that learns, or says that it is not there.
 """
 
 import posixpath
@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import groups  # it lies beside this file
 
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -27,14 +29,17 @@ LANGUAGES = {
     ".cc": "cpp",
     ".c": "c",
 }
-REFERENCE = (
-    ("wisp.h", "reference/wisp.h.md"),
-    ("wisp_embed.h", "reference/wisp_embed.h.md"),
-    ("wisp_deployment.h", "reference/wisp_deployment.h.md"),
-    ("wisp_fleet.h", "reference/wisp_fleet.h.md"),
-    ("wisp_text.h", "reference/wisp_text.h.md"),
-    ("wisp.hpp", "reference/wisp.hpp.md"),
-)
+FIRST, OVERVIEW = "index.md", "overview.md"  # README.md would be a second first page
+SHOWN = "<!-- the page that learns -->"
+ABSENT = """
+<p class="absent">This copy of the site was built without the page. <code>tools/dev wasm</code> builds it, and
+<a href="docs/wasm/">WebAssembly</a> says how to open it.</p>
+"""
+DEMO = """
+<iframe class="demo" src="demo/index.html" title="A cafe that learns in your browser"></iframe>
+
+[Open it as a page of its own](demo/index.html){ .own }
+"""
 
 
 def fail(sentence):
@@ -61,6 +66,8 @@ class Pages:
         """Returns the target of a document's link within the site: a document, or the page of a source file or
         folder."""
         name = posixpath.normpath(posixpath.join(posixpath.dirname(document), link))
+        if name == "README.md":
+            return posixpath.relpath(OVERVIEW, posixpath.dirname(document) or ".")
         if name in self.files and name.endswith((".md", ".svg")):
             return link
         if name not in self.files and not any(file.startswith(name + "/") for file in self.files):
@@ -73,7 +80,7 @@ class Pages:
         kept = []  # fenced blocks stay as they are
         text = FENCE.sub(lambda m: kept.append(m[0]) or f"\0{len(kept) - 1}\0", text)
         text = LINK.sub(lambda m: f"[{m[1]}]({self.target(name, m[2])}{m[3] or ''})", text)
-        self.write(name, re.sub("\0(\\d+)\0", lambda m: kept[int(m[1])], text))
+        self.write(page_of(name), re.sub("\0(\\d+)\0", lambda m: kept[int(m[1])], text))
 
     def copy_source(self, name):
         path = self.root / name
@@ -87,36 +94,47 @@ class Pages:
         self.write(f"source/{name}.md", f"# `{name}`\n\n{text}")
 
 
-def navigation(index, papers):
-    """The headings of docs/README.md, each with the documents that its list links to; last those of papers."""
-    sections = [("Start", [("wisp", "README.md")])]
-    for line in index.splitlines():
-        if line.startswith("## "):
-            sections.append((line[3:], []))
-        for title, link, _ in LINK.findall(line) if len(sections) > 1 else ():
-            name = posixpath.normpath(posixpath.join("docs", link))
-            if name.endswith(".md") and all(name != known for _, pages in sections for _, known in pages):
-                sections[-1][1].append((title if title[1:2].isupper() else title[0].upper() + title[1:], name))
-    sections.insert(2, ("What does each function do?", list(REFERENCE)))
-    tables = [(name, posixpath.join("docs/papers", link)) for name, link, _ in LINK.findall(papers)]
-    tables = [(name, page) for name, page in tables if posixpath.dirname(page) == "docs/papers"]
-    sections.append(("Tables of papers", tables))
-    sections.append(("All", [("Documents, by question", "docs/README.md")]))
-    return sections
+def page_of(document):
+    return OVERVIEW if document == "README.md" else document
 
 
-def config(root, pages, sections):
+def listed(root, index):
+    """The documents that this index links to."""
+    links = LINK.findall((root / index).read_text(encoding="utf-8"))
+    return {posixpath.normpath(posixpath.join(posixpath.dirname(index), link)) for _, link, _ in links}
+
+
+def config(root, pages):
     quoted = lambda text: '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    lines = [f"docs_dir: {quoted(str(pages))}", "nav:"]
-    for title, entries in sections:
-        lines.append(f"  - {quoted(title)}:")
-        lines += [f"      - {quoted(name)}: {quoted(page)}" for name, page in entries]
+
+    def lines_of(entries, indent):
+        for title, entry in entries:
+            if isinstance(entry, str):
+                yield f"{indent}- {quoted(title)}: {quoted(page_of(entry))}"
+            else:
+                yield f"{indent}- {quoted(title)}:"
+                yield from lines_of(entry, indent + "    ")
+
+    lines = [f"docs_dir: {quoted(str(pages))}", "nav:", *lines_of(groups.GROUPS, "  ")]
     return (root / "tools/site/mkdocs.yml").read_text(encoding="utf-8") + "\n".join(lines) + "\n"
 
 
+def check(root, documents):
+    indices = ("docs/README.md", "docs/papers/README.md")
+    known, shown = set(indices).union(*(listed(root, index) for index in indices)), list(groups.pages_of())
+    for name in (name for name in documents if name.startswith("docs/")):
+        if name not in known:
+            index = indices[1] if name.startswith("docs/papers/") else indices[0]
+            fail(f"{index} does not name {name}: every document there has its question")
+        if shown.count(name) != 1:
+            fail(f"tools/site/groups.py has {name} {shown.count(name)} times; every document is in one group")
+    for title in groups.too_long():
+        fail(f"tools/site/groups.py: '{title}' has more than {groups.MOST} entries")
+
+
 def main():
-    if len(sys.argv) != 4:
-        sys.exit("usage: pages.py ROOT PAGES CONFIG")
+    if len(sys.argv) not in (4, 5):
+        sys.exit("usage: pages.py ROOT PAGES CONFIG [DEMO]")
     root, out, settings = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), Path(sys.argv[3])
     pages = Pages(root, out)
     for name in pages.documents:
@@ -127,14 +145,12 @@ def main():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / name, out / name)
     shutil.copy(root / "tools/site/site.css", out / "site.css")
-    indices = ("docs/README.md", "docs/papers/README.md")
-    sections = navigation(*((root / name).read_text(encoding="utf-8") for name in indices))
-    listed = {page for _, entries in sections for _, page in entries}
-    for name in pages.documents:
-        if name.startswith("docs/") and name not in listed:
-            index = "docs/papers/README.md" if name.startswith("docs/papers/") else "docs/README.md"
-            fail(f"{index} does not name {name}: every document there has its question")
-    settings.write_text(config(root, out, sections), encoding="utf-8")
+    first = (root / "tools/site/first.md.in").read_text(encoding="utf-8")
+    pages.write(FIRST, first.replace(SHOWN, DEMO if len(sys.argv) == 5 else ABSENT))
+    if len(sys.argv) == 5:
+        shutil.copytree(sys.argv[4], out / "demo")
+    check(root, pages.documents)
+    settings.write_text(config(root, out), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,35 @@
 // The cafe recommends on this thread, and learns in the worker of wisp/device.js.
+import {readCatalogue, readLog} from "./csv.js";
+import {Buttons, markOf, row} from "./lists.js";
+import {drawChart, drawJar} from "./pictures.js";
 import {Device} from "./wisp/device.js";
 import {loadRuntime} from "./wisp/runtime.js";
 
-const FOLDER = "wisp-cafe", BASE = "base.wisp", MINE = "mine.wisp", YOU = "you";
-// Public constants of this cafe, and the budget of each guest in all. Four training sessions are planned.
-const NUM_GUESTS_PUBLIC = 2000, DELTA = 1e-5, EPSILON = 4, RUNS = 4;
-const SHOWN = 8, BATCH_OF_EVENTS = 4000;
+const FOLDER = "wisp-cafe", BASE = "base.wisp", MINE = "mine.wisp", NOTES = "notes.json", YOU = "you";
+// The visitor's own items and events carry this before their keys, so that they differ from the cafe's.
+const OWN = "own:";
+// Public constants of this cafe. The budget of each guest is divided over four lessons.
+const GUESTS = 2000, DELTA = 1e-5, LESSONS = 4, EPSILONS = [0.5, 1, 2, 4, 8];
+const SHOWN = 8, BATCH_OF_EVENTS = 4000, TICK_MS = 200;
 
 const at = (id) => document.getElementById(id);
 const say = (sentence, failed = false) => {
   at("state").textContent = sentence;
   at("state").classList.toggle("failed", failed);
 };
+const fail = (error) => say(error.message, true);
+const thousands = (number) => number.toLocaleString("en");
 
 // Rounds up, as every figure of privacy must be.
 const shownEpsilon = (epsilon) => Number.isFinite(epsilon) ? (Math.ceil(epsilon * 100) / 100).toFixed(2) : "no bound";
+// The most of 100 guesses that can be right whether one guest was here, for somebody who would be right in 50 without
+// the model.
+const worstGuess = (epsilon) => Math.min(100, Math.ceil(100 * (Math.exp(epsilon) + DELTA) / (1 + Math.exp(epsilon))));
 
-let runtime, model, device = null, history = [], running = null;
+let runtime, model, device = null, history = [], running = null, guests = null;
+// The page's own notes: measured qualities, and the visitor's own catalogue.
+let notes = {quality: [], people: GUESTS, hidden: null};
+let list = [], before = null;  // the list that is shown, and the one before it
 
 async function bytesOf(path) {
   const response = await fetch(path);
@@ -24,129 +37,196 @@ async function bytesOf(path) {
   return response.arrayBuffer();
 }
 
-function itemButton({item, name}) {
-  const row = document.createElement("li"), button = document.createElement("button");
-  button.type = "button";
-  button.textContent = name;
-  button.dataset.item = item;
-  row.append(button);
-  return row;
+// A button that cannot be used keeps the focus, and says why.
+function allow(id, why) {
+  at(id).setAttribute("aria-disabled", String(why !== ""));
+  if (at(`${id}-why`)) at(`${id}-why`).textContent = why;
+}
+const onClick = (id, action) => at(id).addEventListener("click", () => {
+  if (at(id).getAttribute("aria-disabled") !== "true") action();
+});
+
+// Resolves with true if the visitor agrees.
+function ask(what, yes) {
+  at("ask-what").textContent = what;
+  at("ask-yes").textContent = yes;
+  at("ask").returnValue = "no";
+  at("ask").showModal();
+  return new Promise((resolve) => {
+    at("ask").addEventListener("close", () => resolve(at("ask").returnValue === "yes"), {once: true});
+  });
 }
 
-function showList() {
-  const begin = performance.now();
-  const best = model.recommend(history, {count: SHOWN});
+const forYou = new Buttons(at("for-you"), (item) => order(item).catch(fail));
+const menu = new Buttons(at("menu"), (item) => order(item).catch(fail));
+
+// `change` says what happened since the list that is shown, for the words above it; "" if nothing did.
+function showList(change = "") {
+  const begin = performance.now(), excluded = notes.hidden === null ? [] : [notes.hidden];
+  const best = model.recommend(history, {count: SHOWN, excluded});
   performance.measure("recommend", {start: begin});
-  at("for-you").replaceChildren(...best.map(itemButton));
+  if (change) before = list;
+  list = best;
+  forYou.show(best.map(({item, name}, i) => ({item, name, mark: before && markOf(item, i, before)})));
+  at("earlier").hidden = !before;
+  at("before").replaceChildren(...(before ?? []).map(({name}) => row(name)));
+  const moved = before ? best.filter(({item}, i) => before[i]?.item !== item).length : 0;
   at("for-you-note").textContent =
-      history.length ? "After what you ordered." : "What is popular: you have not ordered yet.";
-  at("ordered").replaceChildren(...history.slice(-SHOWN).map((item) => {
-    const row = document.createElement("li");
-    row.textContent = model.itemName(item);
-    return row;
-  }));
-  at("forget").disabled = !device || history.length === 0;
+      best.length === 0 ? "Nothing to show before it has learned from your log." :
+      change            ? `${change}: ${moved} of ${best.length} places changed.` :
+      history.length    ? "After what you ordered." :
+                          "What is popular: you have not ordered yet.";
+  at("ordered").replaceChildren(...history.slice(-SHOWN).map((item) => row(model.itemName(item))));
+  allow("forget", device && history.length > 0 ? "" : "nothing was ordered");
 }
 
 function showMenu() {
   const wanted = at("search").value.trim().toLowerCase();
-  const items = Array.from({length: model.numItems}, (_, item) => ({item, name: model.itemName(item)}));
-  at("menu").replaceChildren(...items.filter(({name}) => name.toLowerCase().includes(wanted)).map(itemButton));
+  const items = Array.from({length: model.numItems}, (_, item) => ({item, name: model.itemName(item)}))
+                    .filter(({item}) => notes.hidden === null || model.itemKey(item).startsWith(OWN));
+  menu.show(items.filter(({name}) => name.toLowerCase().includes(wanted)));
 }
 
 async function order(item) {
   history.push(item);
-  showList();
+  showList(`After ${model.itemName(item)}`);
   say(`Ordered: ${model.itemName(item)}.`);
   if (device) await device.appendEvents([{user: YOU, item: model.itemKey(item), time: Date.now()}]);
-  if (device) await showLog();
+  if (device) await showState();
 }
 
-async function showLog() {
-  const {events, users} = await device.countEvents();
-  at("log-note").textContent = `${events.toLocaleString("en")} orders of ${
-      users.toLocaleString("en")} guests are on this device. These counts are exact: they stay here.`;
-  at("guests").disabled = running !== null || users > 1000;
-  at("personalise").disabled = running !== null || users < 1000;
+const epsilonChosen = () => EPSILONS[Number(at("protection").value)];
+
+function showProtection(fixed) {
+  const epsilon = epsilonChosen(), worst = worstGuess(epsilon);
+  at("protection").disabled = fixed;
+  at("protection").setAttribute("aria-valuetext", `at most ${worst} of 100 guesses are right`);
+  at("protection-note").textContent =
+      `Guess from the model whether one guest was here: even who knows all others is right in at most ${worst} of ` +
+      `100 cases. A coin is in 50.${fixed ? " Chosen before the first lesson, and fixed since." : ""}`;
 }
 
-async function showBudget() {
-  const files = await device.listFiles();
-  if (!files.includes("privacy.ledger")) return;
-  const {epsilonStated, epsilonLimit} = await device.budget({delta: DELTA});
-  at("epsilon").value = epsilonStated;
-  at("epsilon-note").textContent = `Epsilon ${shownEpsilon(epsilonStated)} of ${
-      Number.isNaN(epsilonLimit) ? EPSILON : epsilonLimit} at delta ${DELTA}, for each guest.`;
+async function budget() {
+  return (await device.listFiles()).includes("privacy.ledger") ? device.budget({delta: DELTA}) : null;
+}
+
+// Shows what the log and the ledger say, and which buttons that allows.
+async function showState() {
+  const {events, users} = await device.countEvents(), spent = await budget(), planned = spent?.hasPlan === 1;
+  const left = planned ? spent.runsLeft : LESSONS, begun = planned && spent.epsilonStated > 0;
+  if (begun) {
+    const place = EPSILONS.findIndex((epsilon) => epsilon >= spent.epsilonLimit - 1e-9);
+    at("protection").value = place < 0 ? EPSILONS.length - 1 : place;
+  }
+  showProtection(begun);
+  if (events > 0) at("log-note").textContent =
+      `${thousands(events)} orders of ${thousands(users)} guests are in this page. Nobody else sees them.`;
+  const busy = running === null ? "" : "Wait for what runs.", visited = users >= Math.min(50, notes.people);
+  allow("guests", busy || (visited ? "They have been here." : ""));
+  allow("learn", busy || (!visited ? "Let guests come first: one guest could not hide." :
+                          left === 0 ? "All lessons are spent: one more would say more about a guest than promised." : ""));
+  drawJar(at("jar"), left, LESSONS);
+  at("jar-note").textContent = left === LESSONS && !begun ?
+      `Each lesson says a little about every guest. There is enough for ${LESSONS}.` :
+      `${LESSONS - left} of ${LESSONS} lessons are spent. What is spent never comes back.`;
+  showQuality();
+  if (!begun) return;
+  at("exact").textContent = `Epsilon ${shownEpsilon(spent.epsilonStated)} at delta ${DELTA} covers all ${
+      LESSONS} lessons, for each guest. ${notes.quality.map(({label, ndcg}) => `${label}: NDCG@10 ${ndcg.toFixed(4)}`).join("; ")}.` +
+      " These qualities are computed from the orders, not private: they stay here.";
   at("statement").textContent = await device.statement({delta: DELTA});
 }
 
-// Measured qualities, stored beside the models as the page's own notes.
-async function qualities() {
-  const files = await device.listFiles();
-  return files.includes("quality.json") ? JSON.parse(new TextDecoder().decode(await device.readFile("quality.json"))) :
-                                          [];
+function showQuality() {
+  if (notes.quality.length > 0)
+    drawChart(at("quality").tBodies[0], notes.quality.map(({label, hit}) => ({label, of100: 100 * hit})));
 }
 
-async function measure(label, file, epsilon) {
-  const {ndcgAt10} = await device.evaluate(file);
-  const rows = [...await qualities(), {label, epsilon, ndcg: ndcgAt10}];
-  await device.writeFile("quality.json", new TextEncoder().encode(JSON.stringify(rows)));
+async function writeNotes() { await device.writeFile(NOTES, new TextEncoder().encode(JSON.stringify(notes))); }
+
+async function readNotes() {
+  if ((await device.listFiles()).includes(NOTES))
+    notes = JSON.parse(new TextDecoder().decode(await device.readFile(NOTES)));
+  if (notes.hidden !== null) at("guests").textContent = "The people of your log";
 }
 
-async function showQuality() {
-  const rows = (await qualities()).map(({label, epsilon, ndcg}) => {
-    const row = document.createElement("tr");
-    for (const text of [label, shownEpsilon(epsilon), ndcg.toFixed(4)]) {
-      const cell = document.createElement("td");
-      cell.textContent = text;
-      row.append(cell);
-    }
-    return row;
-  });
-  at("quality").tBodies[0].replaceChildren(...rows);
+async function measure(label, file) {
+  const {ndcgAt10, hitAt10} = await device.evaluate(file);
+  notes.quality = [...notes.quality.filter((row) => row.label !== label), {label, ndcg: ndcgAt10, hit: hitAt10}];
+  await writeNotes();
+}
+
+async function appendAll(events) {
+  at("progress").max = events.length;
+  for (let i = 0; i < events.length; i += BATCH_OF_EVENTS) {
+    await device.appendEvents(events.slice(i, i + BATCH_OF_EVENTS));
+    at("progress").value = Math.min(i + BATCH_OF_EVENTS, events.length);
+    at("phase").textContent = `${thousands(at("progress").value)} of ${thousands(events.length)} orders.`;
+  }
 }
 
 async function inviteGuests() {
-  const {items, guests} = JSON.parse(new TextDecoder().decode(await bytesOf("guests.json")));
-  const events = guests.flatMap(({user, orders}) => orders.map(([item, time]) => ({user, item: items[item], time})));
-  for (let i = 0; i < events.length; i += BATCH_OF_EVENTS) {
-    await device.appendEvents(events.slice(i, i + BATCH_OF_EVENTS));
-    say(`${Math.min(i + BATCH_OF_EVENTS, events.length).toLocaleString("en")} of ${
-        events.length.toLocaleString("en")} orders.`);
-  }
-  await measure("as shipped", BASE, 0);
+  say("Guests come.");
+  const {items, guests: all} = await guests;
+  await working(async () => {
+    await appendAll(all.flatMap(({user, orders}) => orders.map(([item, time]) => ({user, item: items[item], time}))));
+    await measure("as shipped", BASE);
+  });
   say("The guests have been here. Now the model can learn from them.");
 }
 
-async function personalise() {
-  const mine = (await device.listFiles()).includes(MINE);
-  const stop = new AbortController();
+// Shows that something is going on while `action` runs: at once, and every moment.
+async function working(action) {
+  at("progress").removeAttribute("value");
+  at("phase").textContent = "";
+  at("working").hidden = false;
+  try {
+    return await action();
+  } finally {
+    at("working").hidden = true;
+  }
+}
+
+async function learn() {
+  const mine = (await device.listFiles()).includes(MINE), stop = new AbortController(), begin = performance.now();
+  const plan = {
+    model: BASE, output: MINE, epsilon: epsilonChosen(), delta: DELTA, numRecordsPublic: notes.people, runs: LESSONS,
+    unit: "user", evaluation: "none", replace: !(await budget())?.epsilonStated
+  };
+  let phase = "Choosing how much noise hides a guest";
+  const ticking = setInterval(() => {
+    at("phase").textContent = `${phase} \u2013 ${((performance.now() - begin) / 1000).toFixed(1)} s`;
+  }, TICK_MS);
+  at("stop").hidden = false;
   at("stop").onclick = () => stop.abort();
-  at("stop").hidden = at("progress").hidden = false;
-  const begin = performance.now();
-  const result = await device.personalise({
-    model: mine ? MINE : BASE,
-    output: MINE,
-    epsilon: EPSILON,
-    plannedRuns: RUNS,
-    budgetEpsilon: EPSILON,
-    delta: DELTA,
-    numRecordsPublic: NUM_GUESTS_PUBLIC,
-    unit: "user",
-    expectedBatch: 128,
-    epochs: 3,
-    learningRate: 0.003,
-    signal: stop.signal,
-    onProgress: ({step, numSteps, epsilon}) => {
-      at("progress").value = step / numSteps;
-      say(`Step ${step} of ${numSteps}.${Number.isNaN(epsilon) ? "" : ` Epsilon ${shownEpsilon(epsilon)} so far.`}`);
-    },
-  });
-  performance.measure("learn", {start: begin});
-  const {epsilonStated} = await device.budget({delta: DELTA});
-  await measure("personalised", MINE, epsilonStated);
-  await useModel();
-  say(`Learned in ${result.numSteps} steps. The list is the personalised model's now.`);
+  say("Learning.");
+  try {
+    await working(async () => {
+      await device.plan(plan);
+      const result = await device.runPlanned({
+        model: BASE, output: MINE, signal: stop.signal,
+        onProgress: ({step, numSteps, epsilon}) => {
+          if (numSteps === 0) return;
+          performance.mark("step");
+          at("progress").max = numSteps;
+          at("progress").value = step;
+          phase = `Step ${step} of ${numSteps}${Number.isNaN(epsilon) ? "" : `, epsilon ${shownEpsilon(epsilon)}`}`;
+        },
+      });
+      phase = "Counting how well the list fits";
+      at("stop").hidden = true;
+      at("progress").removeAttribute("value");
+      performance.measure("learn", {start: begin});
+      await measure(`after lesson ${LESSONS - result.runsLeft}`, MINE);
+    });
+    await useModel();
+    showList("After the lesson");
+    say("It has learned. The list is the new model's.");
+  } finally {
+    clearInterval(ticking);
+    at("stop").hidden = true;
+    if (!mine && device) await useModel().catch(fail);
+  }
 }
 
 // Opens the newest model in the store.
@@ -155,71 +235,149 @@ async function useModel() {
   const fresh = runtime.openModel(await device.readFile(mine ? MINE : BASE), {name: mine ? MINE : BASE});
   model.close();
   model = fresh;
-  showList();
 }
 
 // Runs one task at a time, and shows errors.
 async function run(task) {
   if (running) return;
   running = task;
-  at("guests").disabled = at("personalise").disabled = true;
+  allow("guests", "Wait for what runs.");
+  allow("learn", "Wait for what runs.");
   try {
     await task();
   } catch (error) {
-    say(error.message, true);
+    fail(error);
   } finally {
     running = null;
-    at("stop").hidden = at("progress").hidden = true;
-    await refresh();
+    if (device) await showState().catch(fail);
   }
 }
 
-async function refresh() {
-  try {
-    await showLog();
-    await showBudget();
-    await showQuality();
-    showList();
-  } catch (error) {
-    say(error.message, true);
-  }
+async function forget() {
+  if (!await ask("Erase what you ordered? The guests' orders stay.", "Erase")) return;
+  await device.eraseUser(YOU);
+  history = [];
+  before = null;
+  showList();
+  say("Your orders are erased. What the model learned from them stays within its promise.");
 }
 
-async function reset() {
+async function openDevice() {
+  device = await Device.open(FOLDER, {
+    worker: () => new Worker(new URL("../counted_worker.js", import.meta.url), {type: "module", name: channelName}),
+  });
+}
+
+async function deleteAll() {
   await device?.close();
   device = null;
   await Device.delete(FOLDER);
+}
+
+async function reset() {
+  if (!await ask("Delete everything that this page has stored: orders, models, and the record of what was spent?", "Delete"))
+    return;
+  await deleteAll();
   location.reload();
 }
 
+// Replaces the cafe by the visitor's files. All cafe's items but one are retired: the library wants one that has
+// learned, and this page never shows it.
+async function useOwn() {
+  at("own-error").hidden = true;
+  let items, events;
+  try {
+    items = await readCatalogue(at("catalogue").files[0]);
+    events = await readLog(at("log").files[0], items);
+  } catch (error) {
+    at("own-error").textContent = error.message;
+    at("own-error").hidden = false;
+    return;
+  }
+  if (!await ask(`Replace the cafe by your ${thousands(items.length)} items and ${thousands(events.length)
+      } events? Everything stored here is deleted first.`, "Replace"))
+    return;
+  say("Reading your files.");
+  await deleteAll();
+  await openDevice();
+  await device.writeFile("cafe.wisp", await shippedBytes());
+  const cafe = (await device.describeModel("cafe.wisp")).items.map(({key}) => key);
+  await device.addItems({
+    model: "cafe.wisp", output: "all.wisp", items: items.map(({key, name}) => ({key: OWN + key, name}))
+  });
+  await device.retireItems({model: "all.wisp", output: BASE, keys: cafe.slice(1)});
+  for (const file of ["cafe.wisp", "all.wisp"]) await device.removeFile(file);
+  notes = {quality: [], people: Number(at("people").value), hidden: cafe[0]};
+  await working(async () => {
+    await appendAll(events.map(({user, item, time}) => ({user: `guest ${user}`, item: OWN + item, time})));
+    await measure("before learning", BASE);
+  });
+  await restore();
+  say("Your items and events are here. Let it learn.");
+}
+
+let shipped = null;
+const shippedBytes = async () => (shipped ??= bytesOf("cafe.wisp"), (await shipped).slice(0));
+
+// Shows what the store has.
+async function restore() {
+  await readNotes();
+  await useModel();
+  history = await device.history({model: BASE, user: YOU});
+  before = null;
+  showList();
+  showMenu();
+  await showState();
+}
+
+// Counts requests of the page and of its worker, from now on.
+const channelName = `requests ${crypto.randomUUID()}`;
+function countRequests() {
+  const seen = [];
+  const count = (names) => {
+    seen.push(...names);
+    const elsewhere = seen.filter((name) => new URL(name).origin !== location.origin).length;
+    at("requests").textContent = seen.length;
+    at("requests-note").textContent = `request${seen.length === 1 ? "" : "s"} since it was ready${
+        seen.length === 0 ? "." : `, for files of this page: ${
+        [...new Set(seen.map((name) => name.split("/").pop()))].join(", ")}. ${elsewhere} went elsewhere.`}`;
+  };
+  new PerformanceObserver((entries) => count(entries.getEntries().map(({name}) => name))).observe({type: "resource"});
+  new BroadcastChannel(channelName).onmessage = ({data}) => count(data);
+}
+
 async function begin() {
-  const shipped = bytesOf("cafe.wisp");
+  const bytes = shippedBytes();
   runtime = await loadRuntime();
-  model = runtime.openModel(await shipped, {name: "cafe.wisp"});
+  model = runtime.openModel(await bytes, {name: "cafe.wisp"});
+  showProtection(false);
+  drawJar(at("jar"), LESSONS, LESSONS);
   showList();
   performance.mark("first-list");
   showMenu();
   say("Ready. Orders are not kept yet: opening this page's storage.");
-  device = await Device.open(FOLDER);
-  if (!(await device.listFiles()).includes(BASE)) await device.writeFile(BASE, await bytesOf("cafe.wisp"));
-  history = [...await device.history({model: BASE, user: YOU}), ...history];
-  await useModel();
-  await refresh();
+  guests = bytesOf("guests.json").then((text) => JSON.parse(new TextDecoder().decode(text)));
+  guests.catch(() => {});  // said once guests are to come
+  await openDevice();
+  if (!(await device.listFiles()).includes(BASE)) await device.writeFile(BASE, await shippedBytes());
+  const early = history;
+  await restore();
+  if (notes.hidden === null)
+    for (const item of early) await order(item);
+  await guests.catch(() => {});
+  countRequests();
   say(history.length ? "Welcome back: your orders are still here." : "Ready.");
   performance.mark("ready");
 }
 
-document.addEventListener("click", ({target}) => {
-  if (target.dataset?.item) order(Number(target.dataset.item)).catch((error) => say(error.message, true));
-});
 at("search").addEventListener("input", showMenu);
-at("guests").addEventListener("click", () => run(inviteGuests));
-at("personalise").addEventListener("click", () => run(personalise));
-at("forget").addEventListener(
-    "click", () => run(async () => {
-               await device.eraseUser(YOU);
-               history = [];
-               say("Your orders are erased. What the model learned from them stays within its guarantee.");
-             }));
-at("reset").addEventListener("click", () => reset().catch((error) => say(error.message, true)));
-begin().catch((error) => say(error.message, true));
+at("protection").addEventListener("input", () => showProtection(false));
+at("own").addEventListener("submit", (event) => {
+  event.preventDefault();
+  run(useOwn);
+});
+onClick("guests", () => run(inviteGuests));
+onClick("learn", () => run(learn));
+onClick("forget", () => run(forget));
+onClick("reset", () => reset().catch(fail));
+begin().catch(fail);

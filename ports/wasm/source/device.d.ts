@@ -1,11 +1,12 @@
 // Types of "wisp/device.js": learning, in a worker.
-import type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
+import type { Items, ModelInfo, Recommendation, RecommendOptions } from "./types.js";
 export { WispError } from "./types.js";
-export type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
+export type { Item, Items, ModelInfo, Recommendation, RecommendOptions } from "./types.js";
 
 export type Unit = "user" | "session" | "day" | "interaction";
 export interface Event { user: string; item: string; /** Milliseconds since 1970. */ time: number }
 
+/** The first comes at once, with 0 of 0 steps: then the noise is chosen, which takes seconds. */
 export interface Progress {
   step: number; numSteps: number;
   /** Local only: not private. */
@@ -27,6 +28,10 @@ export interface PersonaliseOptions extends Running {
   /** A number of records that anybody may know. */
   numRecordsPublic: number;
   unit: Unit;
+  /** Above 0: an adapter of this rank trains beside the model, and `output` is the adapter. */
+  adapterRank?: number;
+  /** The adapter that trains further. */
+  adapter?: string;
   /** Limit over everything ever done with this data. */
   budgetEpsilon?: number;
   sessionGap?: number; expectedBatch?: number; epochs?: number; learningRate?: number; clippingNorm?: number;
@@ -113,12 +118,36 @@ export interface PruneOptions {
   newestPerUser?: number; sessionGap?: number; timesPerSecond?: number;
 }
 
-export type RecommendQuery = RecommendOptions & { model: string } & (
-  { user: string; history?: undefined } | { history: readonly number[]; user?: undefined });
+type Who = { user: string; history?: undefined } | { history: Items; user?: undefined };
+
+export type RecommendQuery = RecommendOptions & Who & { model: string; adapter?: string };
+
+export type BatchQuery = RecommendOptions & { model: string; adapter?: string } & (
+  { users: Iterable<string>; histories?: undefined } | { histories: Iterable<Items>; users?: undefined });
+
+/** How items are sampled, and what it may cost. One of lambda, clip, epsilonPerSample, epsilon is given. */
+export type PrivateQuery = RecommendOptions & Who & {
+  model: string;
+  /** The public model, as shipped: for samples anchored at it. */
+  base?: string;
+  decoding?: "default" | "mixed" | "anchored";
+  lambda?: number; clip?: number; epsilonPerSample?: number;
+  /** For `plannedSamples` together, at `delta`. */
+  epsilon?: number; delta?: number; plannedSamples?: number;
+  budgetEpsilon?: number; numRecordsPublic?: number; allowLargeDelta?: boolean; temperature?: number; topK?: number;
+  topP?: number; samplesPerCharge?: number; otherData?: boolean; unchargedTuning?: string;
+  unit?: Unit;
+  /** Data sets in the models' provenance that are public, on the page's word. */
+  publicDatasets?: readonly string[];
+};
+
+/** An item to add: `like` is the key of a similar one. */
+export interface NewItem { key: string; name?: string; like?: string }
 
 /** A folder of this site's storage, and the worker that uses it. A promise is rejected with a WispError. */
 export class Device {
-  static open(name?: string, options?: { onSentence?(sentence: Sentence): void }): Promise<Device>;
+  /** `worker` returns a worker that runs worker.js, where a page has its own way to start one. */
+  static open(name?: string, options?: { onSentence?(sentence: Sentence): void; worker?(): Worker }): Promise<Device>;
   /** Deletes everything that a closed device has stored, including its ledgers and its key in a fleet. */
   static delete(name?: string): Promise<void>;
   writeFile(name: string, bytes: ArrayBuffer | ArrayBufferView): Promise<void>;
@@ -136,6 +165,12 @@ export class Device {
   eraseUser(user: string): Promise<number>;
   pruneLog(options: PruneOptions): Promise<number>;
   recommend(query: RecommendQuery): Promise<Recommendation[]>;
+  recommendBatch(query: BatchQuery): Promise<Recommendation[][]>;
+  /** Samples items, and charges the ledger before each, for a model that learned without a guarantee. `free`: the model
+   * has one, and nothing was charged. */
+  recommendPrivately(query: PrivateQuery): Promise<{
+    free: boolean; items: { item: number; key: string; name: string }[];
+  }>;
   describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
   /** Call it at each visit: the first call makes the plan, later ones find it (`wasThere` is 1). */
   plan(options: PlanOptions): Promise<Record<string, number>>;
@@ -152,6 +187,11 @@ export class Device {
   workInFleet(options: FleetOptions): Promise<FleetResult>;
   /** Refused if what was learned would be lost; `startOver` gives it up. */
   rebase(options: { from: string; to: string; output: string; startOver?: boolean }): Promise<Record<string, number>>;
+  rebaseAdapter(options: { from: string; adapter: string; to: string; output: string }): Promise<void>;
+  /** Writes a base with more items, which no list holds before a run has trained them. */
+  addItems(options: { model: string; items: readonly NewItem[]; output: string }): Promise<void>;
+  /** Writes a base that never recommends these items; `restore`: does again. */
+  retireItems(options: { model: string; keys: readonly string[]; restore?: boolean; output: string }): Promise<void>;
   version(): Promise<string>;
   /** Ends the running call, as if the page had been closed. */
   cancel(): Promise<void>;

@@ -14,11 +14,21 @@ import {checkKeys, kindOf, WispError} from "./library.js";
 export {WispError};
 
 const METHODS = [
-  "writeFile", "readFile", "removeFile", "listFiles",     "appendEvents", "countEvents", "history",
-  "eraseUser", "pruneLog", "recommend",  "describeModel", "plan",         "planChange",  "personalise",
-  "runPlanned", "evaluate", "budget",     "statement",     "rebase",       "workInFleet", "version"
+  "writeFile", "readFile", "removeFile", "listFiles", "appendEvents", "countEvents", "history", "eraseUser",
+  "pruneLog", "recommend", "recommendBatch", "recommendPrivately", "describeModel", "plan", "planChange",
+  "personalise", "runPlanned", "evaluate", "budget", "statement", "rebase", "rebaseAdapter", "addItems",
+  "retireItems", "workInFleet", "version"
 ];
 const CANCELLED = "cancelled: what was charged so far stays charged, and what the call had stored already stays stored";
+
+// A browser starts a worker only from the page's own site. A script of the page's own imports it from elsewhere.
+function makeWorker() {
+  const here = new URL(import.meta.url);
+  if (here.origin === self.location.origin)
+    return new Worker(new URL("./worker.js", import.meta.url), {type: "module"});
+  const script = `import ${JSON.stringify(here.href.replace(/[^/]*$/, "worker.js"))};`;
+  return new Worker(URL.createObjectURL(new Blob([script], {type: "text/javascript"})), {type: "module"});
+}
 
 // The time that a worker may take to close its files before it is terminated.
 const MOST_OF_CLOSING_MS = 5000;
@@ -43,19 +53,21 @@ export class Device {
   // Opens the folder `name` of this site's storage, creating it if absent. One page at a time can have it.
   static async open(name = "wisp", options = {}) {
     checkFolder(name);
-    checkKeys("open", options, ["onSentence"]);
-    const {onSentence} = options;
-    if (onSentence !== undefined && typeof onSentence !== "function")
-      throw new WispError("InvalidArgument", `open: onSentence is ${kindOf(onSentence)}; it must be a function`);
-    const device = new Device(name, onSentence);
+    checkKeys("open", options, ["onSentence", "worker"]);
+    for (const key of ["onSentence", "worker"])
+      if (options[key] !== undefined && typeof options[key] !== "function")
+        throw new WispError("InvalidArgument", `open: ${key} is ${kindOf(options[key])}; it must be a function`);
+    const device = new Device(name, options);
     await device.start();
     return device;
   }
 
-  constructor(name, onSentence) {
+  // `worker` returns a new Worker that runs worker.js, where a page has its own way to start one.
+  constructor(name, {onSentence, worker = makeWorker}) {
     this.name = name;
     this.onSentence = onSentence;
-    this.queue = [];  // waiting calls
+    this.makeWorker = worker;
+    this.queue = [];      // waiting calls
     this.running = null;  // the call that the worker is running
     this.worker = null;
     this.closed = false;
@@ -63,7 +75,7 @@ export class Device {
   }
 
   async start() {
-    const worker = new Worker(new URL("./worker.js", import.meta.url), {type: "module"});
+    const worker = this.makeWorker();
     this.worker = worker;
     try {
       await new Promise((resolve, reject) => {

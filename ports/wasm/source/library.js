@@ -1,7 +1,5 @@
-// Calls the C interface from JavaScript: structs by the names of their fields, errors as exceptions. layout.js, which
-// the build generates from the headers, has the place of each field.
-import layout from "./layout.js";
-
+// Calls the C interface from JavaScript: structs by the names of their fields, errors as exceptions. The layout,
+// which the build generates from the headers for each module, has the place of each field.
 const KINDS = {
   1: "Internal",
   2: "InvalidArgument",
@@ -49,6 +47,19 @@ export function checkWhole(what, value, least, most) {
   return value;
 }
 
+export function asBytes(source) {
+  try {
+    if (source instanceof ArrayBuffer) return new Uint8Array(source);
+    if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  } catch (error) {
+    throw new WispError("InvalidArgument", `the model's bytes are not here any more: ${error.message}`);
+  }
+  throw new WispError("InvalidArgument", "the model's bytes must be an ArrayBuffer or a view of one");
+}
+
+// The option of a module's maker that says where its WebAssembly lies.
+export const at = (wasm) => ({locateFile: () => String(wasm)});
+
 const RANGES = {
   i32: [-(2 ** 31), 2 ** 31 - 1],
   u32: [0, 2 ** 32 - 1],
@@ -57,8 +68,9 @@ const RANGES = {
 };
 
 export class Library {
-  constructor(module) {
+  constructor(module, layout) {
     this.module = module;
+    this.layout = layout;
     this.failed = false;
   }
 
@@ -85,7 +97,7 @@ export class Library {
 
   // Calls a function that returns a code and takes an error last.
   call(scope, name, ...args) {
-    const {size, fields} = layout.structs.wisp_error;
+    const {size, fields} = this.layout.structs.wisp_error;
     const error = scope.allocate(size);
     const code = this.ask(name, ...args, error);
     if (code !== 0) throw new WispError(KINDS[code] ?? "Internal", this.text(error + fields.message.at));
@@ -93,21 +105,12 @@ export class Library {
 
   text(address) { return address === 0 ? "" : this.module.UTF8ToString(address); }
 
-  // Returns the text that a function of the form f(..., text, capacity, &needed, error) copies out.
-  copied(scope, name, ...args) {
-    const needed = scope.allocate(4);
-    this.call(scope, name, ...args, 0, 0, needed);
-    const capacity = this.view().getUint32(needed, true), text = scope.allocate(capacity);
-    this.call(scope, name, ...args, text, capacity, needed);
-    return this.text(text);
-  }
-
   view() { return new DataView(this.module.HEAPU8.buffer); }
 
   // Allocates a zeroed struct and sets `values`, an object with the fields' names in camel case, which may come from a
   // page. Addresses, which C dereferences, are accepted in `addresses` alone.
   struct(scope, name, values = {}, addresses = {}) {
-    const {size, fields} = layout.structs[name];
+    const {size, fields} = this.layout.structs[name];
     const address = scope.allocate(size);
     if (fields.size) this.view().setUint32(address + fields.size.at, size, true);
     for (const [key, value] of Object.entries(addresses)) this.view().setUint32(address + fields[key].at, value, true);
@@ -148,7 +151,7 @@ export class Library {
   // Returns the struct as an object.
   read(name, address) {
     const out = {}, view = this.view();
-    for (const [key, {at, type}] of Object.entries(layout.structs[name].fields)) {
+    for (const [key, {at, type}] of Object.entries(this.layout.structs[name].fields)) {
       if (key === "size" || key.startsWith("notRead")) continue;
       if (type === "text")
         out[key] = this.text(view.getUint32(address + at, true));
@@ -157,7 +160,8 @@ export class Library {
       else if (type === "f32")
         out[key] = view.getFloat32(address + at, true);
       else if (type === "u64" && key.endsWith("Hash"))
-        out[key] = view.getBigUint64(address + at, true);
+        // 16 hexadecimal digits, as the program prints it: JSON has no number for it
+        out[key] = view.getBigUint64(address + at, true).toString(16).padStart(16, "0");
       else if (type === "u64")
         out[key] = Number(view.getBigUint64(address + at, true));
       else if (type === "i64")
@@ -168,17 +172,6 @@ export class Library {
         out[key] = view.getUint32(address + at, true);
     }
     return out;
-  }
-
-  // The value of an enum by its name without `prefix`: constant("WISP_UNIT_", "user", "unit") is WISP_UNIT_USER.
-  constant(prefix, name, what) {
-    const names = Object.keys(layout.constants).filter((constant) => constant.startsWith(prefix));
-    const found = typeof name === "string" && layout.constants[prefix + name.toUpperCase()];
-    if (typeof found !== "number") {
-      const allowed = names.map((known) => `'${known.slice(prefix.length).toLowerCase()}'`).join(", ");
-      refuse(`${what} is ${shown(name)}; allowed are the names ${allowed}`);
-    }
-    return found;
   }
 }
 
@@ -203,23 +196,32 @@ class Scope {
     if (typeof string !== "string") refuse(`${what} is ${kindOf(string)}; it must be a string`);
     if (string.includes("\0")) refuse(`${what} holds a zero character, which C cannot read`);
     if (/[\ud800-\udfff]/u.test(string)) refuse(`${what} holds half of a pair of UTF-16, which is no text`);
-    const bytes = this.module.lengthBytesUTF8(string) + 1, address = this.allocate(bytes);
-    this.module.stringToUTF8(string, address, bytes);
+    const bytes = new TextEncoder().encode(string), address = this.allocate(bytes.length + 1);
+    this.module.HEAPU8.set(bytes, address);
     return address;
   }
 
-  // Returns address and length of 32-bit integers, copied from an array or any iterable.
-  items(list, what) {
+  // Returns address and length of items' indices, copied from an array or any iterable. `indexOf(item, place)` returns
+  // the index of an item that is given by its key.
+  items(list, what, indexOf) {
     if (typeof list?.[Symbol.iterator] !== "function" || typeof list === "string")
-      refuse(`${what} is ${list}; it must be a list of items' numbers`);
-    const array = list instanceof Int32Array ? list : Array.from(list);
+      refuse(`${what} is ${list}; it must be a list of items' numbers or keys`);
+    const array = list instanceof Int32Array ? list : Array.from(list, (item, i) => indexOf(item, `${what}[${i}]`));
     const address = this.allocate(4 * array.length);
     array.forEach((item, i) => {
       if (!Number.isInteger(item) || item !== (item | 0))
-        refuse(`${what}[${i}] is ${item}; items are numbers from 0 on`);
+        refuse(`${what}[${i}] is ${item}; items are numbers from 0 on, or keys`);
     });
     this.module.HEAP32.set(array, address >> 2);
     return [address, array.length];
+  }
+
+  // Returns the address of an array of pointers to these strings.
+  texts(list, what) {
+    if (!Array.isArray(list)) refuse(`${what} is ${kindOf(list)}; it must be a list of strings`);
+    const at = list.map((string, i) => this.text(string, `${what}[${i}]`)), address = this.allocate(4 * at.length);
+    this.module.HEAP32.set(at, address >> 2);
+    return address;
   }
 
   end() {

@@ -1,6 +1,5 @@
 // An open model.
-import layout from "./layout.js";
-import {checkKeys, checkWhole, kindOf, WispError} from "./library.js";
+import {asBytes, checkKeys, checkWhole, kindOf, refuse, shown, WispError} from "./library.js";
 
 const MODEL_ALIGNMENT = 64;
 
@@ -52,49 +51,73 @@ export class Model {
     });
   }
 
-  // The best `count` items after `history` (items' indices, oldest first), best first: [{ item, score, key, name }]. An
-  // empty history (cold start) gets popular items.
-  recommend(history, options = {}) {
-    checkKeys("recommend", options, ["count", "excluded", "candidates", "allowSeen"]);
+  // The item's index for a key; a number passes through.
+  indexOf(item, what) {
+    if (typeof item !== "string") return item;
+    const index = this.findItem(item);
+    if (index < 0) refuse(`${what} is ${shown(item)}, which is the key of no item of this model`);
+    return index;
+  }
+
+  // Checks the options of recommend and recommendBatch. Returns the count, the address of the options' struct, and
+  // places for a list and its length.
+  prepared(scope, method, options) {
+    checkKeys(method, options, ["count", "excluded", "candidates", "allowSeen"]);
     const {count = 10, excluded = [], candidates, allowSeen} = options;
-    const model = this.opened(), library = this.library;
     checkWhole("count", count, 0, 1e6);
     if (allowSeen !== undefined && typeof allowSeen !== "boolean")
-      throw new WispError("InvalidArgument", `allowSeen is ${kindOf(allowSeen)}; it must be true or false`);
+      refuse(`allowSeen is ${kindOf(allowSeen)}; it must be true or false`);
+    const [excludedAt, numExcluded] = this.items(scope, excluded, "excluded");
+    const [candidatesAt, numCandidates] =
+        candidates === undefined ? [0, 0] : this.items(scope, candidates, "candidates");
     const seen = allowSeen === undefined ? 0 : allowSeen ? 1 : 2;  // 0: as the model says
-    return library.within((scope) => {
-      const {size, fields} = layout.structs.wisp_recommendation;
-      const [historyAt, numHistory] = scope.items(history, "history");
-      const [excludedAt, numExcluded] = scope.items(excluded, "excluded");
-      const [candidatesAt, numCandidates] = candidates === undefined ? [0, 0] : scope.items(candidates, "candidates");
-      const how = library.struct(
-          scope, "wisp_recommend_options", {numExcluded, numCandidates, allowSeen: seen},
-          {excluded: excludedAt, candidates: candidatesAt});
-      const out = scope.allocate(size * count), found = scope.allocate(4);
-      library.view().setUint32(found, count, true);
-      library.call(scope, "wisp_recommend", model, historyAt, numHistory, how, out, found);
-      const view = library.view();
-      return Array.from({length: view.getUint32(found, true)}, (_, i) => {
-        const item = view.getInt32(out + i * size + fields.item.at, true);
-        return {
-          item,
-          score: view.getFloat32(out + i * size + fields.score.at, true),
-          key: this.itemKey(item),
-          name: this.itemName(item)
-        };
-      });
+    const how = this.library.struct(
+        scope, "wisp_recommend_options", {numExcluded, numCandidates, allowSeen: seen},
+        {excluded: excludedAt, candidates: candidatesAt});
+    const most = Math.min(count, this.numItems);
+    const out = scope.allocate(this.library.layout.structs.wisp_recommendation.size * most), found = scope.allocate(4);
+    return {count: most, how, out, found};
+  }
+
+  // Address and length of items, which are given by index or by key.
+  items(scope, list, what) { return scope.items(list, what, (item, place) => this.indexOf(item, place)); }
+
+  named(item) { return {item, key: this.itemKey(item), name: this.itemName(item)}; }
+
+  // The `length` recommendations at `address`.
+  read(address, length) {
+    const {size, fields} = this.library.layout.structs.wisp_recommendation, view = this.library.view();
+    return Array.from({length}, (_, i) => {
+      const at = address + i * size;
+      const {item, key, name} = this.named(view.getInt32(at + fields.item.at, true));
+      return {item, score: view.getFloat32(at + fields.score.at, true), key, name};
     });
   }
-}
 
-function asBytes(source) {
-  try {
-    if (source instanceof ArrayBuffer) return new Uint8Array(source);
-    if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
-  } catch (error) {
-    throw new WispError("InvalidArgument", `the model's bytes are not here any more: ${error.message}`);
+  // The best `count` items after `history` (items' indices or keys, oldest first), best first: [{ item, score, key,
+  // name }]. An empty history (cold start) gets popular items.
+  recommend(history, options = {}) {
+    return this.library.within(
+        (scope) => this.best(scope, history, "history", this.prepared(scope, "recommend", options)));
   }
-  throw new WispError("InvalidArgument", "the model's bytes must be an ArrayBuffer or a view of one");
+
+  // recommend() for many histories: a list for each.
+  recommendBatch(histories, options = {}) {
+    if (typeof histories?.[Symbol.iterator] !== "function" || typeof histories === "string")
+      refuse(`histories is ${shown(histories)}; it must be a list of histories`);
+    return this.library.within((scope) => {
+      const prepared = this.prepared(scope, "recommendBatch", options);
+      return Array.from(histories, (history, i) => this.best(scope, history, `histories[${i}]`, prepared));
+    });
+  }
+
+  // The best items after one history, with the options that prepared() has read.
+  best(scope, history, what, {count, how, out, found}) {
+    const [historyAt, numHistory] = this.items(scope, history, what);
+    this.library.view().setUint32(found, count, true);
+    this.library.call(scope, "wisp_recommend", this.opened(), historyAt, numHistory, how, out, found);
+    return this.read(out, this.library.view().getUint32(found, true));
+  }
 }
 
 // Copies `bytes`, an ArrayBuffer or a view of one, and opens the model in them.

@@ -1,13 +1,16 @@
 // The worker of device.js: the whole library over a store. Calls run one at a time, in the order of their arrival.
+import {Draws} from "./draws.js";
 import {checkPolicy, Fleet, post, Signer} from "./fleet.js";
 import layout from "./layout.js";
-import {checkKeys, checkObject, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
+import {at, checkKeys, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
 import {Model} from "./model.js";
+import {
+  CHECKPOINT, checkOptions, constant, copied, LEDGER, ledgerOf, LOG, number, OPTIONS, pathOf, pathOfApp, pathOfOutput,
+  required, ROOT, textOf
+} from "./names.js";
 import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
 
-const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger", FLEET_LEDGER = "fleet.ledger",
-      CHECKPOINT = ".checkpoint";
 // Files that one call may create: a log's and a ledger's journal, a run's files beside its output, temporary files.
 const SPARE_FILES = 16;
 // Error codes of files in WASI's numbering.
@@ -26,80 +29,13 @@ const STORAGE_ERRORS = {
 };
 const storageError = (error) => STORAGE_ERRORS[error.name] ?? `the browser's storage refused (${error.message})`;
 
-const required = (options, name) => options[name] ?? refuse(`${name} is missing`);
-
-const textOf = (value, what) =>
-    typeof value === "string" ? value : refuse(`${what} is ${kindOf(value)}; it must be a string`);
-
-// Checks arguments that go to the library unchanged, where a BigInt is not accepted as a number.
-const number = (value, name) =>
-    typeof value === "number" ? value : refuse(`${name} is ${kindOf(value)}; it must be a number`);
-
-// The options of methods that are unpacked here.
-const OPTIONS = {
-  history: ["model", "user", "limit"],
-  recommend: ["model", "user", "history", "count", "excluded", "candidates", "allowSeen"],
-  budget: ["delta", "fleet"],
-  statement: ["delta", "format", "fleet"],
-  rebase: ["from", "to", "output", "startOver"]
-};
-
-// Fields of the C interface that a page must not set: files are given by the names `model` and `output`.
-const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$|^notRead/;
-
-// Checks the `options` of a method that fills this struct of the C interface, and has `more` of its own.
-function checkOptions(method, struct, options, more = []) {
-  checkObject(method, options);
-  const other = Object.keys(options).find((key) => NOT_OF_PAGES.test(key));
-  if (other !== undefined)
-    refuse(
-        `there is no option '${other}' here: files go by the names 'model' and 'output', a run has one thread, ` +
-        "and adapters do not train in a browser");
-  const fields = Object.entries(layout.structs[struct].fields).filter(([, {type}]) => type !== "address");
-  const names = fields.map(([key]) => key).filter((key) => !NOT_OF_PAGES.test(key));
-  const files = ["model", ...("outputPath" in layout.structs[struct].fields ? ["output"] : [])];
-  checkKeys(method, options, [...files, ...more, ...names]);
-}
-
-// The path of a file in the store.
-function pathOf(name) {
-  if (typeof name !== "string" || !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name))
-    refuse(
-        `'${name}' is no name of a file here; allowed are 1 to 100 letters, digits, '.', '_' and '-', ` +
-        "a letter, digit or '_' first");
-  return `${ROOT}/${name}`;
-}
-
-// pathOf for a file that the page may write and remove. The log, the ledgers and the files beside them belong to the
-// library.
-function pathOfApp(name) {
-  const path = pathOf(name);
-  if ([LOG, LEDGER, FLEET_LEDGER].some((kept) => name === kept || name.startsWith(`${kept}-`)) ||
-      name.startsWith(`${FLEET_LEDGER}.`))
-    refuse(`${name} is kept by the library; eraseUser and pruneLog forget events, Device.delete() all there is`);
-  return path;
-}
-
-// The ledger of the fleet, or that of learning alone.
-function ledgerOf(fleet) {
-  if (fleet !== undefined && typeof fleet !== "boolean") refuse(`fleet is ${kindOf(fleet)}; it must be true or false`);
-  return `${ROOT}/${fleet ? FLEET_LEDGER : LEDGER}`;
-}
-
-// Opens the model in a file of the store.
-function openStored(library, path) {
+// Opens the model in a file of the store, with the adapter in another one if `adapterPath` is given.
+function openStored(library, path, adapterPath) {
   return library.within((scope) => {
-    const out = scope.allocate(4);
-    library.call(scope, "wisp_model_open_with", scope.text(path), library.struct(scope, "wisp_open_options"), out);
+    const out = scope.allocate(4), how = library.struct(scope, "wisp_open_options", {adapterPath});
+    library.call(scope, "wisp_model_open_with", scope.text(path), how, out);
     return new Model(library, library.view().getUint32(out, true));
   });
-}
-
-// pathOfApp for the output of learning, beside which a run keeps its checkpoint.
-function pathOfOutput(name) {
-  const path = pathOfApp(name);
-  if (name.endsWith(CHECKPOINT)) refuse(`${name} is the name of a checkpoint; an output must not end in ${CHECKPOINT}`);
-  return path;
 }
 
 // The implementations of Device's methods.
@@ -107,8 +43,9 @@ class Host {
   constructor(module, store) {
     this.module = module;
     this.store = store;
-    this.library = new Library(module);
-    this.models = new Map();  // path -> Model
+    this.library = new Library(module, layout);
+    this.models = new Map();  // name, or name and adapter -> Model
+    this.draws = null;
     this.log = 0;
     this.fleet = null;
     this.signer = null;
@@ -123,6 +60,8 @@ class Host {
   }
 
   forgetModels() {
+    this.draws?.close();
+    this.draws = null;
     for (const model of this.models.values()) model.close();
     this.models.clear();
   }
@@ -179,10 +118,11 @@ class Host {
 
   listFiles() { return [...this.store.files.keys()].filter((name) => !name.startsWith(".")).sort(); }
 
-  opened(name) {
-    const path = pathOf(name);
-    if (!this.models.has(path)) this.models.set(path, openStored(this.library, path));
-    return this.models.get(path);
+  opened(name, adapter) {
+    const path = pathOf(name), adapterPath = adapter === undefined ? undefined : pathOf(adapter);
+    const key = `${path} ${adapterPath}`;
+    if (!this.models.has(key)) this.models.set(key, openStored(this.library, path, adapterPath));
+    return this.models.get(key);
   }
 
   openedLog() {
@@ -258,10 +198,37 @@ class Host {
   }
 
   // Recommends after a history of item indices, or after the user's history in the log.
-  recommend({model, user, history, ...options}) {
-    const open = this.opened(required({model}, "model"));
-    if ((user == null) === (history == null)) refuse("recommend takes either user or history");
-    return open.recommend(history ?? this.history({model, user}), options);
+  recommend({model, adapter, user, history, ...options}) {
+    const open = this.opened(required({model}, "model"), adapter);
+    return open.recommend(this.historyOf("recommend", model, user, history), options);
+  }
+
+  recommendBatch({model, adapter, users, histories, ...options}) {
+    const open = this.opened(required({model}, "model"), adapter);
+    if ((users == null) === (histories == null)) refuse("recommendBatch takes either users or histories");
+    return open.recommendBatch(histories ?? Array.from(users, (user) => this.history({model, user})), options);
+  }
+
+  historyOf(method, model, user, history) {
+    if ((user == null) === (history == null)) refuse(`${method} takes either user or history`);
+    return history ?? this.history({model, user});
+  }
+
+  // Samples items and charges the ledger before each, for models that learned without a guarantee.
+  recommendPrivately(options) {
+    checkOptions(
+        "recommendPrivately", "wisp_private_options", options,
+        ["base", "user", "history", "count", "excluded", "candidates", "allowSeen", "publicDatasets"]);
+    const {model, base, user, history, count, excluded, candidates, allowSeen, ...how} = options;
+    const items = this.historyOf("recommendPrivately", required({model}, "model"), user, history);
+    const text = JSON.stringify([model, base, how]);
+    if (this.draws?.text !== text) {
+      this.draws?.close();
+      this.draws = null;
+      const open = this.opened(model), public_ = base === undefined ? null : this.opened(base);
+      this.draws = new Draws(this.library, text, open, public_, {...this.named(how), ledgerPath: `${ROOT}/${LEDGER}`});
+    }
+    return this.draws.recommend(items, {count, excluded, candidates, allowSeen});
   }
 
   describeModel(name) {
@@ -272,22 +239,25 @@ class Host {
   }
 
   // Replaces names of enums by their numbers.
-  named({unit, evaluation, ...options}) {
+  named({unit, evaluation, decoding, ...options}) {
     return {
       ...options,
-      ...(unit !== undefined && {unit: this.library.constant("WISP_UNIT_", unit, "unit")}),
-      ...(evaluation !== undefined && {evaluation: this.library.constant("WISP_EVALUATION_", evaluation, "evaluation")}),
+      ...(decoding !== undefined && {decoding: constant("WISP_DECODING_", decoding, "decoding")}),
+      ...(unit !== undefined && {unit: constant("WISP_UNIT_", unit, "unit")}),
+      ...(evaluation !== undefined &&
+          {evaluation: constant("WISP_EVALUATION_", evaluation, "evaluation")}),
     };
   }
 
   // Options shared by all learning methods: files by name, the store's log and ledger, one thread, times in
   // milliseconds.
-  learning({model, output, ...options}) {
+  learning({model, output, adapter, ...options}) {
     return {
       ...this.named(options),
       modelPath: pathOf(required({model}, "model")),
       ledgerPath: `${ROOT}/${LEDGER}`,
       ...(output !== undefined && {outputPath: pathOfOutput(output)}),
+      ...(adapter !== undefined && {adapterPath: pathOf(adapter)}),
       numThreads: 1,
     };
   }
@@ -368,9 +338,9 @@ class Host {
 
   statement({delta, format = "text", fleet}) {
     return this.library.within(
-        (scope) => this.library.copied(
-            scope, "wisp_privacy_statement", scope.text(ledgerOf(fleet)), number(delta, "delta"),
-            this.library.constant("WISP_STATEMENT_", format, "format")));
+        (scope) => copied(
+            this.library, scope, "wisp_privacy_statement", scope.text(ledgerOf(fleet)), number(delta, "delta"),
+            constant("WISP_STATEMENT_", format, "format")));
   }
 
   rebase({from, to, output, startOver}) {
@@ -387,6 +357,41 @@ class Host {
           scope, "wisp_rebase", this.library.struct(scope, "wisp_rebase_options", {...files, startOver}), out);
       return this.library.read("wisp_rebase_result", out);
     });
+  }
+
+  rebaseAdapter({from, adapter, to, output}) {
+    this.forgetModels();
+    this.library.within(
+        (scope) => this.library.call(
+            scope, "wisp_rebase_adapter", ...[from, adapter, to].map((name) => scope.text(pathOf(name))),
+            scope.text(pathOfOutput(output))));
+  }
+
+  // Writes a base with more items: [{ key, name, like }].
+  addItems({model, items, output}) {
+    if (!Array.isArray(items)) refuse("addItems takes a list of { key, name, like }");
+    this.forgetModels();
+    this.library.within((scope) => {
+      const {size} = layout.structs.wisp_new_item, array = scope.allocate(size * items.length);
+      items.forEach((item, i) => {
+        checkKeys(`item ${i}`, item, ["key", "name", "like"]);
+        textOf(item.key, `item ${i}: key`);
+        const from = this.library.struct(scope, "wisp_new_item", item);
+        this.module.HEAPU8.copyWithin(array + i * size, from, from + size);
+      });
+      this.library.call(
+          scope, "wisp_catalogue_add", scope.text(pathOf(model)), array, items.length, scope.text(pathOfApp(output)));
+    });
+  }
+
+  // Writes a base that never recommends these items, or does again.
+  retireItems({model, keys, restore = false, output}) {
+    if (typeof restore !== "boolean") refuse(`restore is ${kindOf(restore)}; it must be true or false`);
+    this.forgetModels();
+    this.library.within(
+        (scope) => this.library.call(
+            scope, "wisp_catalogue_retire", scope.text(pathOf(model)), scope.texts(keys, "keys"), keys.length,
+            restore ? 1 : 0, scope.text(pathOfApp(output))));
   }
 
   // Each time that a fleet is opened costs a call of its server, so it stays open while the options are the same.
@@ -419,12 +424,15 @@ class Host {
   }
 }
 
+const LEARNS = new Set(["personalise", "runPlanned"]);
+
 let host = null;
 
 async function open(name) {
   const store = await Store.open(name, SPARE_FILES);
   try {
     const module = await createModule({
+      ...at(new URL("./wisp.wasm", import.meta.url)),
       onProgress: (progress) => {
         self.postMessage({progress});
       },
@@ -464,6 +472,8 @@ async function answer({method, args}) {
     if (method === "open") return self.postMessage({result: await open(...args)});
     if (method in OPTIONS) checkKeys(method, args[0], OPTIONS[method]);
     if (method !== "close") await host.store.reserve(SPARE_FILES);
+    // The library tells of steps alone, and chooses the noise first, which takes seconds.
+    if (LEARNS.has(method)) self.postMessage({progress: {step: 0, numSteps: 0, loss: NaN, epsilon: NaN}});
     self.postMessage({result: await host[method](...args)});
   } catch (error) {
     const fatal = Boolean(host?.library.failed || host?.store.failed);
