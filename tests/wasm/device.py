@@ -56,8 +56,8 @@ def check_device(browser):
         await expect('InvalidArgument', `event 0: ${part}; it must be a string`, device.appendEvents([event]));
       }
       await expect('InvalidArgument', "open has no option 'onSentense'", Device.open('other', { onSentense() {} }));
-      for (const method of ['history', 'recommend', 'recommendBatch', 'recommendPrivately', 'budget', 'statement', 'rebase',
-                            'rebaseAdapter', 'addItems', 'retireItems']) {
+      for (const method of ['history', 'recommend', 'recommendBatch', 'recommendPrivately', 'budget', 'statement',
+                            'rebase', 'rebaseAdapter', 'addItems', 'retireItems']) {
         await expect('InvalidArgument', `${method} takes an object of options, not undefined`, device[method]());
         await expect('InvalidArgument', `${method} has no option 'colour'`, device[method]({ colour: 1 }));
       }
@@ -253,21 +253,16 @@ def check_batches(browser):
 
 
 def check_draws(browser):
-    """Draws from a model that learned without a guarantee are charged until the limit; a base from public data is free."""
+    """Draws from a model that learned without a guarantee are charged; from a public base they are free."""
     work = Path(tempfile.mkdtemp(prefix="wisp-draws."))
-    subprocess.run(
-        [wisp, "synth", "--out", "log.db", "--population", "device", "--users", "100", "--seed", "3"],
-        cwd=work, check=True, capture_output=True,
-    )  # fmt: skip
+    synth = "synth --out log.db --population device --users 100 --seed 3"
+    subprocess.run([wisp, *synth.split()], cwd=work, check=True, capture_output=True)
     (work / "recipe.json").write_text(
-        '{"name": "secret", "training": {"method": "ordinary", "epochs": 1, "expected_batch": 32, "num_records_public": '
-        '100, "optimizer": {"kind": "adam", "learning_rate": 0.001}}}'
+        '{"name": "secret", "training": {"method": "ordinary", "epochs": 1, "expected_batch": 32, '
+        '"num_records_public": 100, "optimizer": {"kind": "adam", "learning_rate": 0.001}}}'
     )
-    subprocess.run(
-        [wisp, "train", "--recipe", "recipe.json", "--model", model, "--data", "log.db", "--dataset", "events", "--threads",
-         "1", "--out", "secret.wisp"],
-        cwd=work, check=True, capture_output=True,
-    )  # fmt: skip
+    train = f"train --recipe recipe.json --model {model} --data log.db --dataset events --threads 1 --out secret.wisp"
+    subprocess.run([wisp, *train.split()], cwd=work, check=True, capture_output=True)
     secret = base64.b64encode((work / "secret.wisp").read_bytes()).decode()
     shutil.rmtree(work)
     told = browser.value(
@@ -277,11 +272,12 @@ def check_draws(browser):
       await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
       await device.writeFile('secret.wisp', Uint8Array.from(atob(args[0]), (byte) => byte.charCodeAt(0)));
       const query = { model: 'secret.wisp', base: 'base.wisp', history: ['tea-mint'], count: 3, unit: 'user', delta,
-                      numRecordsPublic: 100, epsilon: 4, plannedSamples: 5, publicDatasets: ['synthetic public cafe guests'] };
+                      numRecordsPublic: 100, epsilon: 4, plannedSamples: 5,
+                      publicDatasets: ['synthetic public cafe guests'] };
       const refused = async (options) => device.recommendPrivately(options).then(
         (value) => JSON.stringify(value), (error) => `${error.kind}: ${error.message}`);
-      const free = await device.recommendPrivately({ model: 'base.wisp', history: ['tea-mint'], count: 3,
-                                                     publicDatasets: query.publicDatasets }).catch((error) => error.message);
+      const ofBase = { model: 'base.wisp', history: ['tea-mint'], count: 3, publicDatasets: query.publicDatasets };
+      const free = await device.recommendPrivately(ofBase).catch((error) => error.message);
       const files = (await device.listFiles()).join();
       const unnamed = await refused({ ...query, epsilom: 1 });
       const first = await device.recommendPrivately(query).catch((error) => error.message);

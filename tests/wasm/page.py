@@ -156,7 +156,7 @@ def check_busy(browser):
 
 
 def focused(browser):
-    return browser.value("return [document.activeElement.closest('[id]').id, document.activeElement.textContent]")
+    return browser.value("const at = document.activeElement; return [at.closest('[id]')?.id ?? '', at.textContent]")
 
 
 def check_keyboard(browser):
@@ -242,7 +242,7 @@ def write_own(work, wrong=""):
         ("\ufeffname,item\r\n" + "".join(f"{name},bowl-{i}\r\n" for i, name in enumerate(names))).encode()
     )
     lines = [
-        f"bowl-{(user + step) % 30},user {user},2026-01-{1 + step:02}" for user in range(80) for step in range(9)
+        f"bowl-{(user + step) % 30},user {user},2026-01-{1 + step:02}" for user in range(1500) for step in range(9)
     ]
     (work / "log.csv").write_text("\n".join(["item,user,time", *lines, wrong]))
 
@@ -252,7 +252,7 @@ def check_own_files(browser, work):
     browser.driver.execute_script("document.getElementById('own').closest('details').open = true")
     people = browser.driver.find_element(By.ID, "people")
     people.clear()
-    people.send_keys("80")
+    people.send_keys("1500")
 
     def give():
         for name in ("catalogue", "log"):
@@ -260,11 +260,11 @@ def check_own_files(browser, work):
         browser.driver.find_element(By.CSS_SELECTOR, "#own button").click()
 
     for wrong, sentence in (
-        ("bowl-99,user 1,2026-01-01", "log.csv, line 722: the catalogue has no item 'bowl-99'"),
-        ("bowl-1,user 1,soon", "log.csv, line 722: the time 'soon' is neither a date"),
-        ("bowl-1,user 1", "log.csv, line 722: has 2 fields, the header has 3"),
-        ('bowl-1,"user 1,5', "log.csv, line 722: a quote is not closed"),
-        ("bowl-1,,5", "log.csv, line 722: the user is empty"),
+        ("bowl-99,user 1,2026-01-01", "log.csv, line 13502: the catalogue has no item 'bowl-99'"),
+        ("bowl-1,user 1,soon", "log.csv, line 13502: the time 'soon' is neither a date"),
+        ("bowl-1,user 1", "log.csv, line 13502: has 2 fields, the header has 3"),
+        ('bowl-1,"user 1,5', "log.csv, line 13502: a quote is not closed"),
+        ("bowl-1,,5", "log.csv, line 13502: the user is empty"),
     ):
         write_own(work, wrong)
         give()
@@ -277,7 +277,7 @@ def check_own_files(browser, work):
     menu = [row.text for row in rows]
     check(len(menu) == 30 and menu[3] == 'Bowl "3", large', f"the visitor's menu: {menu[:4]}")
     check("before it has learned" in browser.text("for-you-note"), browser.text("for-you-note"))
-    learn(browser, "It has learned")
+    learn(browser)
     names = [row.text for row in browser.driver.find_elements(By.CSS_SELECTOR, "#for-you button")]
     check(names and all(name.startswith("Bowl") for name in names), f"what was learned of the visitor's files: {names}")
 
@@ -286,10 +286,13 @@ def failed(browser):
     return browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed")
 
 
-def learn(browser, until):
+def learn(browser):
+    lessons = lambda: browser.value("return performance.getEntriesByName('learn').length")
+    before = lessons()
     browser.click("learn")
-    browser.wait_for(lambda: browser.text("state").startswith(until) or failed(browser), until, 600)
-    check(browser.text("state").startswith(until), f"learning failed: {browser.text('state')}")
+    over = lambda: lessons() > before and browser.text("state").startswith("It has learned")
+    browser.wait_for(lambda: over() or failed(browser), "the end of learning", 600)
+    check(over(), f"learning failed: {browser.text('state')}")
 
 
 def check_progress(browser):
@@ -299,7 +302,7 @@ def check_progress(browser):
       const note = () => window.seen.push(performance.now());
       new MutationObserver(note).observe(document.getElementById('working'),
         { childList: true, subtree: true, characterData: true, attributes: true });""")
-    learn(browser, "It has learned")
+    learn(browser)
     gap = browser.value("return Math.max(...window.seen.slice(1).map((time, i) => time - window.seen[i]))")
     moments = browser.value("return window.seen.length")
     check(moments > 10 and gap < 1500, f"learning was silent for {gap:.0f} ms; something was seen {moments} times")
@@ -316,7 +319,7 @@ def lessons_left(browser):
 def check_spending(browser):
     """The jar empties by a lesson at each press. The last press is refused in words, before it is pressed."""
     for left in range(lessons_left(browser) - 1, -1, -1):
-        learn(browser, "It has learned")
+        learn(browser)
         browser.wait_for(lambda: lessons_left(browser) == left, f"{left} lessons left")
     learning = browser.driver.find_element(By.ID, "learn")
     check(learning.get_attribute("aria-disabled") == "true", "a fifth lesson may be pressed")

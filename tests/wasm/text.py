@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from browser import Browser, check  # noqa: E402  it lies beside the tests
 
-package, wisp, models = sys.argv[1:]
+package, wisp, models = (str(Path(given).resolve()) for given in sys.argv[1:])
 TEXT = "word5 word7 word30"
 OPEN = """
   const { loadTexts } = await import('./wisp/text.js');
@@ -29,7 +29,8 @@ WORKER = """
 import { loadTexts } from "./wisp/text.js";
 const texts = await loadTexts();
 const model = texts.openModel(await (await fetch("g.wisp")).arrayBuffer());
-const { text, ended } = model.generate("once", { maxNewTokens: 12, greedy: true, onText: (piece) => self.postMessage({ piece }) });
+const onText = (piece) => self.postMessage({ piece });
+const { text, ended } = model.generate("once", { maxNewTokens: 12, greedy: true, onText });
 self.postMessage({ text, ended });
 """
 REFUSED = (
@@ -114,7 +115,8 @@ def check_worker(browser):
     told = browser.value("""
       const worker = new Worker('worker.js', { type: 'module' }), pieces = [];
       return new Promise((resolve, reject) => {
-        worker.onmessage = ({ data }) => data.piece === undefined ? resolve({ ...data, pieces }) : pieces.push(data.piece);
+        worker.onmessage = ({ data: { piece, ...last } }) =>
+          piece === undefined ? resolve({ ...last, pieces }) : pieces.push(piece);
         worker.onerror = (event) => reject(new Error(event.message));
       });""")
     check(told["ended"] == "length" and "".join(told["pieces"]) == told["text"] != "", f"texts in a worker: {told}")

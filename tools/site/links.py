@@ -73,7 +73,7 @@ def main():
     if len(sys.argv) != 2 or not (Path(sys.argv[1]) / "index.html").is_file():
         sys.exit("usage: links.py SITE; SITE is a folder with an index.html")
     site = Path(sys.argv[1]).resolve()
-    pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
+    pages = {path: Page(path) for path in sorted(site.rglob("*.html")) if path.is_file()}
     faults = [f"{path.relative_to(site)} {fault}" for path in pages for fault in faults_of(site, path, pages)]
     for path in sorted(site.rglob("*.css")):
         faults += [

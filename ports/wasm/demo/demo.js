@@ -29,6 +29,7 @@ const worstGuess = (epsilon) => Math.min(100, Math.ceil(100 * (Math.exp(epsilon)
 let runtime, model, device = null, history = [], running = null, guests = null;
 // The page's own notes: measured qualities, and the visitor's own catalogue.
 let notes = {quality: [], people: GUESTS, hidden: null};
+let learned = false;  // a lesson has made a model
 let list = [], before = null;  // the list that is shown, and the one before it
 
 async function bytesOf(path) {
@@ -68,11 +69,12 @@ function showList(change = "") {
   if (change) before = list;
   list = best;
   forYou.show(best.map(({item, name}, i) => ({item, name, mark: before && markOf(item, i, before)})));
-  at("earlier").hidden = !before;
+  at("earlier").hidden = !before?.length;
   at("before").replaceChildren(...(before ?? []).map(({name}) => row(name)));
   const moved = before ? best.filter(({item}, i) => before[i]?.item !== item).length : 0;
   at("for-you-note").textContent =
-      best.length === 0 ? "Nothing to show before it has learned from your log." :
+      best.length === 0 ? `Nothing to show ${learned ? "yet: more people, or less hiding, teach it your items" :
+                                                      "before it has learned from your log"}.` :
       change            ? `${change}: ${moved} of ${best.length} places changed.` :
       history.length    ? "After what you ordered." :
                           "What is popular: you have not ordered yet.";
@@ -119,16 +121,17 @@ async function showState() {
     at("protection").value = place < 0 ? EPSILONS.length - 1 : place;
   }
   showProtection(begun);
-  if (events > 0) at("log-note").textContent =
-      `${thousands(events)} orders of ${thousands(users)} guests are in this page. Nobody else sees them.`;
+  if (users > 1) at("log-note").textContent =
+      `${thousands(events)} orders of ${thousands(users)} guests are in this page, and nowhere else.`;
   const busy = running === null ? "" : "Wait for what runs.", visited = users >= Math.min(50, notes.people);
-  allow("guests", busy || (visited ? "They have been here." : ""));
+  allow("guests", visited ? "They have been here." : busy);
   allow("learn", busy || (!visited ? "Let guests come first: one guest could not hide." :
                           left === 0 ? "All lessons are spent: one more would say more about a guest than promised." : ""));
   drawJar(at("jar"), left, LESSONS);
-  at("jar-note").textContent = left === LESSONS && !begun ?
-      `Each lesson says a little about every guest. There is enough for ${LESSONS}.` :
-      `${LESSONS - left} of ${LESSONS} lessons are spent. What is spent never comes back.`;
+  at("jar-note").textContent =
+      !begun           ? `Each lesson says a little about every guest. There is enough for ${LESSONS}.` :
+      left === LESSONS ? "A lesson was begun and is paid for. Learning again finishes it." :
+                         `${LESSONS - left} of ${LESSONS} lessons are spent. What is spent never comes back.`;
   showQuality();
   if (!begun) return;
   at("exact").textContent = `Epsilon ${shownEpsilon(spent.epsilonStated)} at delta ${DELTA} covers all ${
@@ -210,7 +213,7 @@ async function learn() {
           performance.mark("step");
           at("progress").max = numSteps;
           at("progress").value = step;
-          phase = `Step ${step} of ${numSteps}${Number.isNaN(epsilon) ? "" : `, epsilon ${shownEpsilon(epsilon)}`}`;
+          phase = `Step ${step} of ${numSteps}${Number.isNaN(epsilon) ? "" : `, spent: epsilon ${shownEpsilon(epsilon)}`}`;
         },
       });
       phase = "Counting how well the list fits";
@@ -231,8 +234,8 @@ async function learn() {
 
 // Opens the newest model in the store.
 async function useModel() {
-  const mine = (await device.listFiles()).includes(MINE);
-  const fresh = runtime.openModel(await device.readFile(mine ? MINE : BASE), {name: mine ? MINE : BASE});
+  learned = (await device.listFiles()).includes(MINE);
+  const name = learned ? MINE : BASE, fresh = runtime.openModel(await device.readFile(name), {name});
   model.close();
   model = fresh;
 }
