@@ -56,6 +56,16 @@ def check_device(browser):
         await expect('InvalidArgument', `event 0: ${part}; it must be a string`, device.appendEvents([event]));
       }
       await expect('InvalidArgument', "open has no option 'onSentense'", Device.open('other', { onSentense() {} }));
+      await expect('InvalidArgument', 'worker is a number; it must be a function', Device.open('other', { worker: 5 }));
+      const drawn = { model: 'base.wisp', history: [] };
+      await expect('InvalidArgument', 'publicDatasets is a string; it must be a list of strings',
+        device.recommendPrivately({ ...drawn, publicDatasets: 'x' }));
+      await expect('InvalidArgument', 'decoding is "mixd"', device.recommendPrivately({ ...drawn, decoding: 'mixd' }));
+      await expect('InvalidArgument', "no option 'ledgerPath'",
+        device.recommendPrivately({ ...drawn, ledgerPath: 'x' }));
+      const changed = { model: 'base.wisp', output: 'next.wisp' };
+      await expect('InvalidArgument', 'keys is a string', device.retireItems({ ...changed, keys: 'tea-mint' }));
+      await expect('InvalidArgument', 'item 0: key is undefined', device.addItems({ ...changed, items: [{}] }));
       for (const method of ['history', 'recommend', 'recommendBatch', 'recommendPrivately', 'budget', 'statement',
                             'rebase', 'rebaseAdapter', 'addItems', 'retireItems']) {
         await expect('InvalidArgument', `${method} takes an object of options, not undefined`, device[method]());

@@ -32,10 +32,12 @@ const best = model.recommend(["tea-mint"], { count: 5 }).map(({ key }) => key);
 # Static imports alone: service workers refuse import().
 SERVICE_WORKER = """
 import { loadRuntime } from "./wisp/runtime.js";
+import { loadTexts } from "./wisp/text.js";
 const listed = (async () => {
   const wisp = await loadRuntime();
   const model = wisp.openModel(await (await fetch("cafe.wisp")).arrayBuffer());
-  return model.recommend(["tea-mint"], { count: 5 }).map(({ key }) => key);
+  const list = model.recommend(["tea-mint"], { count: 5 }).map(({ key }) => key);
+  return (await loadTexts()).version === wisp.version ? list : "the versions differ";
 })();
 self.addEventListener("message", ({ ports }) => {
   listed.then((list) => ports[0].postMessage(list), (error) => ports[0].postMessage(String(error)));
