@@ -310,8 +310,9 @@ def check_progress(browser):
         "return [step - window.seen[0], window.seen.filter((time) => time < step).length]"
     )
     check(gap < 1500, f"learning was silent for {gap:.0f} ms")
-    check(first[1] > first[0] / 500, f"in the {first[0]:.0f} ms before the first step something was seen {first[1]} times")
-    print(f"the first step came after {first[0]:.0f} ms; until then something was seen {first[1]} times")
+    told = f"the first step came after {first[0]:.0f} ms; until then something was seen {first[1]} times"
+    check(first[1] > first[0] / 500, told)
+    print(told)
 
 
 def step_shown(browser):

@@ -31,11 +31,19 @@ GROUPS = (
         "Privacy",
         (
             ("What is protected", "docs/privacy.md"),
+            ("Check a statement", "docs/statement.md"),
             ("Personalise", "docs/personalise.md"),
             ("The ledger", "docs/ledger.md"),
             ("Algorithms", "docs/algorithms.md"),
             ("Threat model", "SECURITY.md"),
-            ("Fleets", (("A fleet", "docs/fleet.md"), ("For operators", "docs/fleet-operators.md"))),
+            (
+                "Kiosks and fleets",
+                (
+                    ("Kiosks", "docs/kiosk.md"),
+                    ("A fleet", "docs/fleet.md"),
+                    ("Its operators", "docs/fleet-operators.md"),
+                ),
+            ),
         ),
     ),
     (
