@@ -44,7 +44,7 @@ self.addEventListener("message", ({ ports }) => {
 });
 """
 MODULE_WORKER = 'import { loadRuntime } from "./wisp/runtime.js";' + RECOMMENDS + "self.postMessage(best);"
-BUNDLED = 'import { loadRuntime } from "./wisp/runtime.js";' + (
+BUNDLED = 'import { loadRuntime } from "wisp/runtime.js";' + (
     "(async () => {" + RECOMMENDS + "window.told = best; })().catch((error) => { window.told = String(error); });"
 )
 EXTENSION = """
@@ -128,6 +128,9 @@ def lay_out(folder):
     (folder / "esm.in.js").write_text(BUNDLED.replace("LOAD", "{}"))
     # A script that is no module has no import.meta.url, so it is told where the WebAssembly lies.
     (folder / "iife.in.js").write_text(BUNDLED.replace("LOAD", '{ wasm: "wisp/wisp-runtime.wasm" }'))
+    # Bundlers find an installed package by its name and its package.json.
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules/wisp").symlink_to(folder / "wisp")
     for kind, into in (("esm", folder / "wisp/bundled.js"), ("iife", folder / "bundled.js")):
         bundle = ["esbuild", folder / f"{kind}.in.js", "--bundle", "--minify", "--log-level=error"]
         bundle += [f"--format={kind}", f"--outfile={into}", "--external:./wisp-runtime-plain.mjs"]
