@@ -4,7 +4,7 @@
 #   tests/wasm.sh BUILD_FOLDER     exits 77 if Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
 # of the page
 . "$(dirname "$0")/shell.sh"
-. "$(dirname "$0")/cpp_fixtures.sh"
+. "$root/tests/cpp_fixtures.sh"
 for program in emcmake esbuild node chromium chromedriver openssl; do
   command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }
 done
@@ -16,6 +16,7 @@ out=$(dirname "$build")/wasm
 python3 "$root/tests/wasm/sizes.py" "$out/package"
 python3 "$root/tests/wasm/shapes.py" "$out/package" "$root/models/cafe.wisp"
 cpp_models
+[ "$failures" -eq 0 ]
 python3 "$root/tests/wasm/text.py" "$out/package" "$wisp" "$work"
 python3 "$root/tests/wasm/device.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
 python3 "$root/tests/wasm/page.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
