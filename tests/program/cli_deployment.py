@@ -276,6 +276,17 @@ def test_a_number_that_is_0_is_not_called_missing():
     run("wisp privacy decoding --calibrate --samples 3 --delta 1e-6", 2, "--calibrate needs --epsilon")
 
 
+def test_what_a_plan_does_not_follow_is_said():
+    given = "wisp plan --model base.wisp --unit user --for '12 days' --steps 1 --epsilon 4 --num-records-public 600"
+    r = run(f"{given} --data log.db --evaluations 50 --dry-run --ledger said.ledger")
+    assert "50 evaluations were asked for; a run evaluates at most once, so there are 12" in r.out
+    assert "no file" not in r.err
+    r = run(f"{given} --data misspelt.db --ledger said.ledger")
+    assert "there is no file 'misspelt.db' yet: the plan is for the log that will have this name" in r.err
+    r = run("wisp privacy decoding --epsilon 101 --clip 1 --delta 1e-6", 2, "allowed is 1e-06 to 100")
+    run("wisp privacy decoding --epsilon 0 --clip 1 --delta 1e-6", 2, "allowed is 1e-06 to 100$")
+
+
 def test_each_number_of_evaluations_is_shown_once():
     given = "wisp plan --data log.db --model base.wisp --unit user --for '12 days' --steps 1 --dry-run --epsilon 4"
     for evaluations, columns in ((1, "1"), (2, "1 2"), (12, "1 6 12")):

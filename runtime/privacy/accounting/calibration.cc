@@ -161,9 +161,12 @@ Result<Calibration> Find(Search& search, const CalibrationRequest& request, Delt
 
 Status CheckTarget(double epsilon) {
   if (epsilon >= kSmallestTarget && epsilon <= kLargestTarget) return OkStatus();
-  return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ",
-                         DoubleText(kLargestTarget),
-                         "; for less privacy a run of training takes the noise multiplier itself (`noise_multiplier`)");
+  return InvalidArgument(
+      "epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ",
+      DoubleText(kLargestTarget),
+      epsilon > kLargestTarget
+          ? "; for less privacy a run of training takes the noise multiplier itself (`noise_multiplier`)"
+          : "");
 }
 
 Status CheckDelta(const std::string& whose, double delta, double num_records, bool as_papers) {

@@ -1,6 +1,7 @@
 // Implements `wisp plan`.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -361,6 +362,12 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   if (a.dry_run) planned.gains = ForecastGains(base.architecture(), request, settings);
   if (settings.evaluations > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)
     planned.outlook.advice.push_back(DescribeOneRecordLists(unit.unit));
+  if (request.evaluations && *request.evaluations > settings.evaluations && !made.made_before)
+    planned.outlook.advice.push_back(std::to_string(*request.evaluations) +
+                                     " evaluations were asked for; a run evaluates at most once, so there are " +
+                                     std::to_string(settings.evaluations));
+  if (!a.deployment.data.path.empty() && !std::filesystem::exists(a.deployment.data.path))
+    Warn("there is no file '" + a.deployment.data.path + "' yet: the plan is for the log that will have this name");
   for (std::string& advice : planned.outlook.advice) advice = InProgramWords(advice);
   WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, ComputeRunCost(base.architecture(), settings));
   WISP_ASSIGN_OR_RETURN(planned.bytes, CountRunMemory(base.architecture(), settings, a.deployment.threads));
