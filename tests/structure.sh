@@ -85,6 +85,8 @@ while read -r hit; do breach "tools/wisp/output.h prints: $hit"; done < <(
   sources tools/wisp tools/lab | grep -vE '^tools/(wisp/output\.cc$|lab/bench/peers/)' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
 while read -r hit; do breach "tools/wisp/output.h writes JSON: $hit"; done < <(
   sources tools/wisp tools/lab | grep -vE '^tools/(wisp/output\.cc$|lab/bench/peers/)' | xargs grep -nE "dump\([^()]*\)(\.c_str\(\)\);|.*\\\\n)")
+# Packages that tools/dev takes from elsewhere have their hashes in tools/pinned; our own wheels need none.
+while read -r hit; do breach "without hashes: $hit"; done < <(grep -n 'pip install' tools/dev | grep -vE -- '--require-hashes -r tools/pinned/|--no-deps build/')
 # Other programs call the library too, so it names a setting as C does, between grave accents;
 # tools/wisp/option_names.cc has the program's option for each.
 while read -r hit; do breach "the library names an option of the program: $hit"; done < <(
