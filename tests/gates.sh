@@ -6,7 +6,7 @@
 #
 #   size_*          bytes of the stripped library: all of it, the one that only recommends, and the one for texts
 #   memory_*        bytes that the recipe ml-1m-wide takes with 3416 items and 6040 users: exact (wisp inspect --memory)
-#   instructions_*  of the runs of tests/gate_runs.cc
+#   instructions_*  of the runs of tests/gate_runs.cc; *_sse4: with the kernels of SSE4
 # Memory and instructions depend on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2
 # kernels. Sizes and instructions depend on compiler and C library. If these differ from the baseline's, nothing is
 # compared and a line says so. Exit code 77: nothing at all could be compared.
@@ -45,7 +45,11 @@ instructions() {
       must memory "ordinary_threads_$threads" training --method ordinary --records 6040 --threads "$threads"
       must memory "private_threads_$threads" training --method phantom --records 6040 --threads "$threads"
     done
-    for run in $("$build/gate_runs" | head -1); do must instructions "$run"; done
+    must g++ -std=c++17 -shared -fPIC "$root/tests/bits/target.cc" -lhwy -o target.so
+    for run in $("$build/gate_runs" | head -1); do
+      must instructions "$run"
+      WISP_TARGETS=SSE4 LD_PRELOAD=$work/target.so must instructions "$run" | sed 's/ /_sse4 /'
+    done
   else
     echo "memory and instructions are not compared: there is no valgrind (tools/dev setup installs it)" >&2
   fi
@@ -62,13 +66,19 @@ measured = {name: int(value) for name, value in lines if name not in told}
 book = json.load(open(path))
 tolerances = {'size': 0.01, 'memory': 0.0, 'instructions': 0.01}
 
+
+def said(name, what):
+    return 'SSE4' if what == 'kernels' and told['kernels'] != 'none' and name.endswith('_sse4') else told[what]
+
+
+
 if update == '--update':
     today = datetime.date.today().isoformat()
     for name, value in sorted(measured.items()):
         kind = name.split('_')[0]
         entry = {'value': value, 'tolerance': tolerances[kind], 'date': today}
         if kind != 'memory': entry['compiler'] = told['compiler']
-        if kind != 'size': entry['kernels'] = told['kernels']
+        if kind != 'size': entry['kernels'] = said(name, 'kernels')
         old = book.get(name)
         if old: entry['tolerance'] = old['tolerance']
         if not old or old != {**entry, 'date': old['date']}:
@@ -92,7 +102,8 @@ for name, value in sorted(measured.items()):
         print(f'FAILED: {name} is {value:,} and has no baseline; if that is right: {command}')
         failed += 1
         continue
-    other = [f'{what} is {told[what]}, the baseline\'s is {base[what]}' for what in ('compiler', 'kernels') if base.get(what, told[what]) != told[what]]
+    other = [f'{what} is {said(name, what)}, the baseline\'s is {base[what]}' for what in ('compiler', 'kernels')
+             if base.get(what, said(name, what)) != said(name, what)]
     if other:
         print(f'{name} is {value:,}, not compared: {"; ".join(other)}')
         continue
