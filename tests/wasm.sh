@@ -19,5 +19,6 @@ cpp_models
 [ "$failures" -eq 0 ]
 python3 "$root/tests/wasm/text.py" "$out/package" "$wisp" "$work"
 python3 "$root/tests/wasm/device.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
+python3 "$root/tests/wasm/golden.py" "$out/demo"
 python3 "$root/tests/wasm/page.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
 python3 "$root/tests/wasm/fleet.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"
