@@ -173,6 +173,7 @@ class Personalisation {
     what_.Set(job.spec);
     job.checkpoint_path = Text(o_.checkpoint_path);
     job.checkpoint_every = o_.checkpoint_every;
+    job.cancelled = [this] { return o_.cancelled != nullptr && o_.cancelled(o_.user_data) != 0; };
     job.progress = [this, epsilon = std::nan("")](const JobProgress& p) mutable {
       if (o_.progress == nullptr) return true;
       epsilon = p.epsilon.value_or(epsilon);

@@ -275,8 +275,7 @@ typedef enum wisp_decoding WISP_ENUM_TYPE {
 typedef struct wisp_private_options { /* how items are sampled, and what may be spent */
   size_t size;
   wisp_decoding decoding; /* mixed or anchored */
-  /* of the data set that the model learned from; required where samples are charged; created if absent */
-  const char* ledger_path;
+  const char* ledger_path; /* of the data that the model learned from; required if charged; created if absent */
   wisp_model* base_model; /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
   /* Labels of data sets in the models' provenance that are public, on the app's word. They must make the base free. */
   const char* const* public_datasets;
@@ -290,8 +289,7 @@ typedef struct wisp_private_options { /* how items are sampled, and what may be 
   double epsilon;
   double delta;             /* with epsilon or budget_epsilon */
   uint64_t planned_samples; /* with epsilon */
-  /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
-  double budget_epsilon;
+  double budget_epsilon; /* limit over everything ever done with this data; 0: that in the ledger, or none */
   /* a number of records that anybody may know: delta must be below 1 over it, at most 1e-3, and at most 1e-5 with ten
    * records or fewer; 0: unknown, treated as 10,000 */
   uint32_t num_records_public;
@@ -362,6 +360,8 @@ typedef struct wisp_progress { /* how far a run has got */
 
 /* Returns 0 to continue, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
+/* Returns 0 to continue, anything else to stop. Called several times before anything is charged. */
+typedef int (*wisp_cancelled_callback)(void* user_data);
 
 typedef struct wisp_personalise_options { /* one private run */
   size_t size;
@@ -375,8 +375,7 @@ typedef struct wisp_personalise_options { /* one private run */
   /* a number of records (users, or what `unit` says) that anybody may know; sampling follows from it; required. 1: that
    * record is hidden whole, and the model can learn almost nothing */
   uint32_t num_records_public;
-  /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
-  double budget_epsilon;
+  double budget_epsilon; /* limit over everything ever done with this data; 0: that in the ledger, or none */
   uint32_t expected_batch;         /* 0: 64 */
   double epochs;                   /* 0: 20 */
   double learning_rate;            /* up to 1; 0: 0.003 */
@@ -413,6 +412,7 @@ typedef struct wisp_personalise_options { /* one private run */
   /* NULL: the processor. Without such a device the run uses the processor: wisp_device_describe says why,
    * wisp_personalise_result.on_device where it ran. num_threads threads of the host work beside a device */
   const wisp_device* device;
+  wisp_cancelled_callback cancelled; /* asked before the first step, with user_data; NULL: none */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result { /* the outcome of a run */

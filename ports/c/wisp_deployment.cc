@@ -169,32 +169,6 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
   return wisp::ports::FillResult(filled, out, "wisp_plan");
 }
 
-Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp_budget* out) {
-  if (path == nullptr || out == nullptr)
-    return InvalidArgument("wisp_budget_read: ledger_path and budget must not be NULL");
-  WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_budget"));
-  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::OpenAnchor(given));
-  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
-                        privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
-  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
-  WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(limit ? limit->delta() : delta));
-  wisp_budget budget{};
-  budget.size = sizeof(wisp_budget);
-  budget.delta = at.value();
-  budget.epsilon_limit = limit ? limit->epsilon() : std::nan("");
-  WISP_ASSIGN_OR_RETURN(budget.epsilon_stated, ledger.Spent(at));
-  WISP_ASSIGN_OR_RETURN(const auto settings, wisp::ReadSettings(ledger));
-  if (settings) {
-    WISP_ASSIGN_OR_RETURN(const wisp::DeploymentLeft left, wisp::ComputeLeft(ledger, *settings));
-    budget.has_plan = 1;
-    budget.runs_left = left.runs;
-    budget.steps_left = left.steps;
-    budget.evaluations_left = left.evaluations, budget.succession_releases_left = left.succession_releases;
-    budget.bias_weight_releases_left = left.bias_weight_releases;
-  }
-  return wisp::ports::FillResult(budget, out, "wisp_budget");
-}
-
 std::string RunName() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return "run " + std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
@@ -419,11 +393,6 @@ wisp_code wisp_plan_make(const wisp_plan_options* options, wisp_plan* plan, wisp
 
 wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan* plan, double* noise_factor, wisp_error* error) {
   return Guarded(error, [&] { return ChangePlan(options, plan, noise_factor); });
-}
-
-wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, double delta, wisp_budget* budget,
-                           wisp_error* error) {
-  return Guarded(error, [&] { return ReadBudget(ledger_path, anchor, delta, budget); });
 }
 
 wisp_code wisp_run_planned(const wisp_run_options* options, wisp_run_result* result, wisp_error* error) {

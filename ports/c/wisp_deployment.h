@@ -127,7 +127,7 @@ WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan*
 typedef struct wisp_budget {
   size_t size;
   /* of everything so far at `delta`, an upper bound; HUGE_VAL: it cannot be bounded. Under a plan with no charge beside
-   * it, this is the epsilon of the whole plan, from the first charge on */
+   * it, this is the epsilon of the whole plan, from the first charge on; a single run is a plan too, of its steps */
   double epsilon_stated;
   double delta;         /* the limit's delta, or the one asked for */
   double epsilon_limit; /* NaN: the ledger has no limit */
@@ -137,11 +137,28 @@ typedef struct wisp_budget {
    * Evaluations are counted only for WISP_EVALUATION_PRIVATE */
   uint64_t runs_left, steps_left, evaluations_left;
   uint64_t succession_releases_left, bias_weight_releases_left; /* with has_plan */
+  /* if epsilon_stated is that of a plan which is not used up: the epsilon of what was charged so far. It holds only if
+   * nobody stopped because of what training showed. NaN: epsilon_stated is of what was charged, and of nothing else */
+  double epsilon_charged;
 } wisp_budget;
 
 /* `delta` is used if the ledger has no limit. `anchor` may be NULL. */
 WISP_API wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, double delta,
                                     wisp_budget* budget, wisp_error* error);
+
+typedef struct wisp_spent { /* the budget after one of the ledger's charges */
+  size_t size;
+  const char* time_utc; /* of the charge: 2026-05-01T12:00:00.000000Z */
+  uint64_t charges;     /* so many charges by then */
+  double epsilon_stated, epsilon_charged; /* as in wisp_budget */
+} wisp_spent;
+/* Receives one point of a ledger's history, valid during the call. Returns 0 to end. */
+typedef int32_t (*wisp_on_spent)(void* user_data, const wisp_spent* spent);
+/* Passes at most `most_points` points (0: 50), spread evenly over the charges, to `on_spent`, the oldest first. Each
+ * takes the accountant up to a second. `delta` and `anchor` as in wisp_budget_read. */
+WISP_API wisp_code wisp_budget_history(const char* ledger_path, const wisp_anchor* anchor, double delta,
+                                       uint32_t most_points, wisp_on_spent on_spent, void* user_data,
+                                       wisp_error* error);
 
 /* ---- Runs (in libwisp alone) ---------------------------------------------------------------------------------- */
 

@@ -1,9 +1,11 @@
 // Models opened from memory or a descriptor, and what an open model says of itself.
 #include "ports/c/wisp_embed.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ports/c/model_c.h"
+#include "runtime/core/stored_tensor.h"
 
 namespace {
 
@@ -100,9 +102,55 @@ Status Provenance(wisp_model* model, uint32_t index, wisp_provenance* out) {
   return wisp::ports::FillResult(provenance, out, "wisp_provenance");
 }
 
+Status CheckRoom(const char* called, const void* model, const void* out, size_t capacity, size_t needed) {
+  if (model == nullptr || out == nullptr) return InvalidArgument(called, ": the model and the array must not be NULL");
+  if (capacity == needed) return wisp::OkStatus();
+  return InvalidArgument(called, ": capacity is ", capacity, ", allowed is ", needed);
+}
+
+size_t NumItems(const wisp_model* model) { return model == nullptr ? 0 : model->session->architecture().num_items; }
+size_t Width(const wisp_model* model) { return model == nullptr ? 0 : model->session->architecture().width; }
+
+Status ItemVectors(const wisp_model* model, float* vectors, size_t capacity) {
+  WISP_RETURN_IF_ERROR(CheckRoom("wisp_item_vectors", model, vectors, capacity, NumItems(model) * Width(model)));
+  const ModelFile& file = model->session->file();
+  const std::vector<wisp::ParameterSpec> parameters = wisp::ListParameters(file.architecture());
+  const auto own = wisp::FindParameter(parameters, wisp::ParameterRole::kOutputTable);
+  const auto table = own ? own : wisp::FindParameter(parameters, wisp::ParameterRole::kItemTable);
+  if (!table || parameters[*table].size() != capacity)
+    return InvalidArgument(file.name(), ": has no table with a vector for each item");
+  wisp::CopyAsFloats(parameters[*table], file.tensors()[*table], vectors);
+  return wisp::OkStatus();
+}
+
 }  // namespace
 
 extern "C" {
+
+wisp_code wisp_score(wisp_model* model, const int32_t* history, size_t num_history, float* scores, size_t capacity,
+                     wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    WISP_RETURN_IF_ERROR(CheckRoom("wisp_score", model, scores, capacity, NumItems(model)));
+    WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_score", history, num_history));
+    WISP_RETURN_IF_ERROR(model->session->Score({history, num_history}, {scores, capacity}));
+    const auto is_finite = [](float score) { return score - score == 0; };
+    return std::all_of(scores, scores + capacity, is_finite) ? wisp::OkStatus() : model->session->NotFinite();
+  });
+}
+
+wisp_code wisp_history_vector(wisp_model* model, const int32_t* history, size_t num_history, float* vector,
+                              size_t capacity, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    WISP_RETURN_IF_ERROR(CheckRoom("wisp_history_vector", model, vector, capacity, Width(model)));
+    WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_history_vector", history, num_history));
+    return model->session->Represent({history, num_history}, {vector, capacity});
+  });
+}
+
+wisp_code wisp_item_vectors(const wisp_model* model, float* vectors, size_t capacity, wisp_error* error) {
+  return Guarded(error, [&] { return ItemVectors(model, vectors, capacity); });
+}
+
 
 wisp_code wisp_model_open_memory(const char* name, const void* bytes, size_t num_bytes,
                                  const wisp_open_options* options, wisp_model** model, wisp_error* error) {

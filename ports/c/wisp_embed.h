@@ -94,6 +94,21 @@ typedef struct wisp_provenance {
 WISP_API wisp_code wisp_model_provenance(wisp_model* model, uint32_t index, wisp_provenance* provenance,
                                          wisp_error* error);
 
+/* Vectors and scores, for uses beside a list: items alike, an index, an evaluation. They say no less of a log than the
+ * model does. Each function fills its array, whose `capacity` is in floats and must be exactly what it needs. */
+
+/* Writes the scores of all items after `history`, as wisp_recommend orders them: num_items floats. Items that no list
+ * holds, retired ones for example, have scores too. An empty history (cold start) gets the items' popularity. */
+WISP_API wisp_code wisp_score(wisp_model* model, const int32_t* history, size_t num_history, float* scores,
+                              size_t capacity, wisp_error* error);
+/* Writes the vector after `history`: wisp_model_info.width floats. An item's score is its vector's product with this
+ * one, or with a temperature their cosine over it, and the item's bias. WISP_INVALID_ARGUMENT: no item of the history
+ * was learned. */
+WISP_API wisp_code wisp_history_vector(wisp_model* model, const int32_t* history, size_t num_history, float* vector,
+                                       size_t capacity, wisp_error* error);
+/* Writes the vectors by which items are scored, one after another: num_items times width floats. */
+WISP_API wisp_code wisp_item_vectors(const wisp_model* model, float* vectors, size_t capacity, wisp_error* error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -39,6 +39,24 @@ void Session::ScoreTo(std::span<const int32_t> window, float* scores) {
   encoded_.assign(window.begin(), window.end());
 }
 
+[[gnu::cold]] Status Session::Represent(std::span<const int32_t> history, std::span<float> state) {
+  if (on_host_ != nullptr) return on_host_->Represent(history, state);
+  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
+  const std::span<const int32_t> window = GetWindow(history);
+  if (window.empty()) return InvalidArgument("the history has no item that the model has learned, so it has no vector");
+  RecordContext context{.weights = weights_.view(),
+                        .buffers = buffers_,
+                        .cache = &cache_,
+                        .past = ItemsKept(window),
+                        .helpers = helpers_.get()};
+  const float* const h = graph_->Represent(context, window);
+  encoded_.assign(window.begin(), window.end());
+  graph_->device().memory.copy_out(state.data(), h, state.size_bytes());
+  WISP_RETURN_IF_ERROR(Arrived());
+  const bool finite = std::all_of(state.begin(), state.end(), [](float x) { return x - x == 0; });
+  return finite ? OkStatus() : NotFiniteOn(graph_->device(), file_.name(), "the vector of a history");
+}
+
 Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
   if (on_host_ != nullptr) return on_host_->Score(history, scores);
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());

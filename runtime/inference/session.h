@@ -124,6 +124,9 @@ class Session {
   // call computes it and the session keeps it.
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
+  // Writes the hidden state after `history` [width], by which items are scored. kInvalidArgument: a cold start has none.
+  Status Represent(std::span<const int32_t> history, std::span<float> state);
+
   const ModelFile& file() const { return file_; }
   const Architecture& architecture() const { return graph_->architecture(); }
   // The model and its weights. They live as long as the session; any number of threads may use them with their own

@@ -47,7 +47,8 @@ Result<std::vector<Mechanism>> Repeated(const std::vector<Mechanism>& of_run, ui
 
 // The noise with which everything in all planned runs meets the target, and its cost.
 Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, const PrivacyGoal& goal,
-                           TrainingOptions& o, std::span<const ChargeRequest> others) {
+                           TrainingOptions& o, std::span<const ChargeRequest> others,
+                           const std::function<bool()>& cancelled) {
   std::vector<Mechanism> beside;
   beside.reserve(others.size());
   for (const ChargeRequest& charge : others) beside.push_back(charge.mechanism);
@@ -73,7 +74,8 @@ Result<double> CalibrateTo(const Architecture& a, const EpsilonDelta& target, co
                           privacy::CalibrateNoise({.target = of_part,
                                                    .steps = o.num_steps * part.releases * goal.planned_runs,
                                                    .composed_with = beside,
-                                                   .mechanisms = of_runs}));
+                                                   .mechanisms = of_runs,
+                                                   .cancelled = cancelled}));
     const bool is_head = ReleasesHead(o) && i == 0;
     (is_head ? o.dp_fp.noise_multiplier : o.privacy.noise_multiplier) = found.noise_multiplier;
     epsilon = found.epsilon;
@@ -143,7 +145,7 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
 }
 
 Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, TrainingOptions& o,
-                         std::span<const ChargeRequest> beside) {
+                         std::span<const ChargeRequest> beside, const std::function<bool()>& cancelled) {
   if (goal.noise_multiplier) return TakeGiven(*goal.noise_multiplier, o);
   if (!(goal.head_share > 0 && goal.head_share < 1)) {
     return InvalidArgument("head_share is ", goal.head_share, ", allowed is a number between 0 and 1");
@@ -151,7 +153,7 @@ Status Budget::Calibrate(const Architecture& a, const PrivacyGoal& goal, Trainin
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
     WISP_ASSIGN_OR_RETURN(const EpsilonDelta target, LeaveSlack(*goal.epsilon, goal.delta, slack));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, goal, o, beside));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(a, target, goal, o, beside, cancelled));
     WISP_ASSIGN_OR_RETURN(double needed, LossSlack(a, goal, o));
     for (const ChargeRequest& charge : beside) needed += charge.loss_slack;
     if (2 * needed <= *goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();

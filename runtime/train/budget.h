@@ -61,9 +61,10 @@ class Budget {
   // the ledger counts it, and must be able to pay for the last step of the last planned run out of a budget that equals
   // the goal. A noise_multiplier in the goal is that of the gradients; with DP-FP it is that of the releases for the
   // head, and mode clipped takes the gradients' from the options.
-  // The goal also pays for the charges `beside`.
+  // The goal also pays for the charges `beside`. `cancelled` as in privacy::CalibrationRequest.
   static Status Calibrate(const Architecture& architecture, const PrivacyGoal& goal, TrainingOptions& options,
-                          std::span<const privacy::ChargeRequest> beside = {});
+                          std::span<const privacy::ChargeRequest> beside = {},
+                          const std::function<bool()>& cancelled = {});
 
   // Checks everything that a call will charge for the steps from `done` to `last` against the ledger's limit, before
   // the first charge. Returns the step at which it ends. A run that resumes pays for every step after its checkpoint,

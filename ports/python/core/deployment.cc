@@ -1,5 +1,6 @@
 // wisp._core's nightly training (wisp_deployment.h): plan, run, budget, quality, new bases and items.
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include "ports/python/core/privacy.h"
@@ -112,6 +113,7 @@ Dict Budget(Dict dict) {
   Check(code, error);
   Dict out;
   out["epsilon_stated"] = budget.epsilon_stated;
+  out["epsilon_charged"] = std::isnan(budget.epsilon_charged) ? budget.epsilon_stated : budget.epsilon_charged;
   out["delta"] = budget.delta;
   out["epsilon_limit"] = budget.epsilon_limit;
   out["has_plan"] = budget.has_plan != 0;
@@ -120,6 +122,31 @@ Dict Budget(Dict dict) {
   out["evaluations_left"] = budget.evaluations_left;
   out["succession_releases_left"] = budget.succession_releases_left;
   out["bias_weight_releases_left"] = budget.bias_weight_releases_left;
+  return out;
+}
+
+nb::list BudgetHistory(Dict dict) {
+  Options given(std::move(dict), "budget_history");
+  const char* const ledger = given.Path("ledger");
+  const double delta = given.Number("delta");
+  const auto points = given.Count<uint32_t>("points");
+  Anchor anchor(given.Value("anchor"));
+  given.End();
+  nb::list out;
+  wisp_error error;
+  // Ctrl-C ends the list, and is raised behind it.
+  const wisp_on_spent keep = [](void* list, const wisp_spent* spent) -> int32_t {
+    const Acquired acquired;
+    static_cast<nb::list*>(list)->append(
+        nb::make_tuple(nb::str(spent->time_utc), spent->charges, spent->epsilon_stated,
+                       std::isnan(spent->epsilon_charged) ? spent->epsilon_stated : spent->epsilon_charged));
+    return PyErr_CheckSignals() == 0 ? 1 : 0;
+  };
+  const wisp_code code = WithoutGil(
+      [&] { return wisp_budget_history(ledger, anchor.anchor(), delta, points, keep, &out, &error); });
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (code != WISP_OK) anchor.Rethrow();
+  Check(code, error);
   return out;
 }
 
@@ -273,6 +300,7 @@ void BindDeployment(nb::module_& module) {
   module.def("make_plan", &MakePlan, nb::arg("options"));
   module.def("change_plan", &ChangePlan, nb::arg("options"));
   module.def("budget", &Budget, nb::arg("options"));
+  module.def("budget_history", &BudgetHistory, nb::arg("options"));
   module.def("run_planned", &RunPlanned, nb::arg("options"), nb::arg("progress") = nb::none());
   module.def("evaluate", &Evaluate, nb::arg("options"));
   module.def("rebase", &Rebase, nb::arg("options"));

@@ -3,6 +3,7 @@
 #define WISP_PORTS_PYTHON_CORE_MODEL_H_
 
 #include <memory>
+#include <string_view>
 
 #include <wisp/wisp_deployment.h>
 #include <wisp/wisp_text.h>
@@ -25,6 +26,7 @@ const Shared& Opened(const Shared& handle, const char* what) {
 class Recommender {
  public:
   std::shared_ptr<Model> model;
+  std::string_view bytes = {};  // of a model in memory, which `model` keeps
   const std::shared_ptr<Model>& opened() const { return Opened(model, "Recommender"); }
 };
 

@@ -71,6 +71,15 @@ int Progress::OnProgress(const wisp_progress* progress, void* self) {
   }
 }
 
+int Progress::IsCancelled(void* self) {
+  auto* const told = static_cast<Progress*>(self);
+  if (told->raised_) return 1;
+  const Acquired acquired;
+  if (PyErr_CheckSignals() == 0) return 0;
+  told->raised_.emplace();
+  return 1;
+}
+
 void Progress::Rethrow(wisp_code code, const wisp_error& error) {
   if (!raised_) return;
   if (code != WISP_OK) raised_->value().attr("add_note")(std::string("wisp: ") + error.message);

@@ -46,6 +46,8 @@ class Progress {
  public:
   explicit Progress(nb::object function) : function_(std::move(function)) {}
   static int OnProgress(const wisp_progress* progress, void* self);
+  // Before the first step: Ctrl-C alone stops the run then.
+  static int IsCancelled(void* self);
   void Rethrow(wisp_code code, const wisp_error& error);
 
  private:

@@ -52,7 +52,7 @@ void OpenBytes(Recommender* self, nb::handle bytes, const std::string& name, Dic
   const wisp_code code = WithoutGil(
       [&] { return wisp_model_open_memory(name.c_str(), at, size, &arguments.options(), model->out(), &error); });
   Check(code, error);
-  new (self) Recommender{std::move(model)};
+  new (self) Recommender{std::move(model), {static_cast<const char*>(at), size}};
 }
 
 size_t NumWanted(nb::handle k, const wisp_model* model) {
@@ -178,6 +178,42 @@ nb::object RecommendBatch(const Recommender& self, nb::handle histories, nb::han
   return Rows(out, found, count);
 }
 
+using HistoryFunction = wisp_code (*)(wisp_model*, const int32_t*, size_t, float*, size_t, wisp_error*);
+
+wisp_model_info ReadInfo(const wisp_model* model) {
+  wisp_model_info info = WISP_INIT(wisp_model_info);
+  wisp_error error;
+  Check(wisp_model_info_read(model, &info, &error), error);
+  return info;
+}
+
+// Numbers of one history, as many as the model's `kSize`.
+template <HistoryFunction kOfHistory, uint32_t wisp_model_info::*kSize>
+nb::object OfHistory(const Recommender& self, nb::handle history) {
+  self.opened();
+  Items read({"history"}, history);
+  const InUse model(self.opened());
+  read.FindKeys(model.get());
+  const size_t size = ReadInfo(model.get()).*kSize;
+  NewArray<float> out(size);
+  wisp_error error;
+  const wisp_code code =
+      WithoutGil([&] { return kOfHistory(model.get(), read.data(), read.size(), out.data(), size, &error); });
+  Check(code, error);
+  return out.array();
+}
+
+nb::object ItemVectors(const Recommender& self) {
+  const InUse model(self.opened());
+  const wisp_model_info info = ReadInfo(model.get());
+  NewArray<float> out(info.num_items, info.width);
+  wisp_error error;
+  const wisp_code code = WithoutGil(
+      [&] { return wisp_item_vectors(model.get(), out.data(), size_t{info.num_items} * info.width, &error); });
+  Check(code, error);
+  return out.array();
+}
+
 nb::object Find(const Recommender& self, nb::handle key) {
   const std::string text = Utf8("key", key);
   const InUse model(self.opened());
@@ -195,9 +231,7 @@ nb::str GetText(const Recommender& self, nb::handle item) {
 
 Dict Info(const Recommender& self) {
   const InUse model(self.opened());
-  wisp_model_info info = WISP_INIT(wisp_model_info);
-  wisp_error error;
-  Check(wisp_model_info_read(model.get(), &info, &error), error);
+  const wisp_model_info info = ReadInfo(model.get());
   Dict out;
   out["num_items"] = info.num_items;
   out["max_length"] = info.max_length;
@@ -235,11 +269,8 @@ Dict GetProvenance(wisp_model* model, uint32_t index) {
 
 nb::typed<nb::list, Dict> Provenance(const Recommender& self) {
   const InUse model(self.opened());
-  wisp_model_info info = WISP_INIT(wisp_model_info);
-  wisp_error error;
-  Check(wisp_model_info_read(model.get(), &info, &error), error);
   nb::list out;
-  for (uint32_t i = 0; i < info.num_provenance; ++i) out.append(GetProvenance(model.get(), i));
+  for (uint32_t i = 0; i < ReadInfo(model.get()).num_provenance; ++i) out.append(GetProvenance(model.get(), i));
   return out;
 }
 
@@ -291,6 +322,14 @@ num_threads: at most 1024; 0: the smaller of 4 and the number of processors.
 Returns (items, scores) of shape (n, min(k, items of the model)); where a row has fewer, items are -1 and scores NaN.
 An error names the first history that is wrong. Ctrl-C is seen when the call is over.)";
 
+constexpr char kScoresDoc[] = R"(The scores of all items after a history: float32 of shape (items of the model,).
+
+The order is that of recommend, which also leaves out what no list may hold: retired items, those of the history.)";
+
+constexpr char kItemVectorsDoc[] = R"(The vectors of all items: float32 of shape (items of the model, width).
+
+An item's score after a history is its vector's product with the history's (user_vectors), and the item's bias.)";
+
 }  // namespace
 
 void BindRecommender(nb::module_& module) {
@@ -323,6 +362,19 @@ void BindRecommender(nb::module_& module) {
       .def_prop_ro(
           "on_device", [](const Recommender& self) { return wisp_model_on_device(InUse(self.opened()).get()) != 0; },
           "Whether it computes on the device that was asked for; else on the processor.")
+      .def("scores", &OfHistory<wisp_score, &wisp_model_info::num_items>, nb::arg("history"),
+           nb::sig("def scores(self, history: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float32]"),
+           kScoresDoc)
+      .def("item_vectors", &ItemVectors,
+           nb::sig("def item_vectors(self) -> numpy.typing.NDArray[numpy.float32]"), kItemVectorsDoc)
+      .def("_history_vector", &OfHistory<wisp_history_vector, &wisp_model_info::width>, nb::arg("history"),
+           nb::sig("def _history_vector(self, history: numpy.typing.ArrayLike) -> "
+                   "numpy.typing.NDArray[numpy.float32]"))
+      .def("_bytes",
+           [](const Recommender& self) {
+             const InUse model(self.opened());
+             return nb::bytes(self.bytes.data(), self.bytes.size());
+           })
       .def("_info", &Info)
       .def("_provenance", &Provenance);
   module.def("plan_memory", &PlanMemory, nb::arg("options"));

@@ -19,6 +19,7 @@ class TrainingArguments {
     options_.adapter_rank = given_.Count<uint32_t>("adapter_rank");
     options_.device = ChooseDevice(given_, device_);
     options_.progress = &Progress::OnProgress;
+    options_.cancelled = &Progress::IsCancelled;
     options_.user_data = &progress_;
   }
 

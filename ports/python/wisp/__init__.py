@@ -30,6 +30,7 @@ from ._errors import (
 from ._deployment import (
     NewItem,
     budget,
+    budget_history,
     catalogue_add,
     catalogue_retire,
     change_plan,
@@ -39,12 +40,16 @@ from ._deployment import (
     rebase_adapter,
     run_planned,
 )
+from ._fit import FitParams, SequenceRecommender, fit
+from ._html import Statement
 from ._log import Log
 from ._private import PrivateGenerator, PrivateRecommender, SampleOptions
 from ._program import compress, convert, export, run_program, train, train_classifier
+from ._ranking import Ranking
 from ._recommender import OpenOptions, Recommender, Session, describe_device, plan_memory
 from ._results import (
     Budget,
+    BudgetHistory,
     Generated,
     LogCounts,
     ModelInfo,
@@ -54,6 +59,7 @@ from ._results import (
     Quality,
     Rebased,
     RunReport,
+    Spent,
     Step,
     TextInfo,
     TrainingMemory,
@@ -65,17 +71,18 @@ from ._training import Anchor, personalise, plan_training_memory, privacy_statem
 __version__ = version()
 
 __all__ = [
-    "Anchor", "Budget", "Cancelled", "Closed", "Error", "GenerateOptions", "Generated", "InternalError",
-    "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory", "NewItem",
-    "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender", "Provenance", "Quality",
-    "Rebased", "Recommender", "RunReport", "SampleOptions", "Session", "Step", "TextInfo", "TextModel",
-    "TrainingMemory", "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire",
-    "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "make_plan", "personalise",
-    "plan_memory", "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter",
-    "run_planned", "run_program", "train", "train_classifier", "train_texts",
+    "Anchor", "Budget", "BudgetHistory", "Cancelled", "Closed", "Error", "FitParams", "GenerateOptions", "Generated",
+    "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory",
+    "NewItem", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender", "Provenance",
+    "Quality", "Ranking", "Rebased", "Recommender", "RunReport", "SampleOptions", "SequenceRecommender", "Session",
+    "Spent", "Statement", "Step", "TextInfo", "TextModel", "TrainingMemory", "TrainingReport", "Unsupported",
+    "__version__", "budget", "budget_history", "catalogue_add", "catalogue_retire", "change_plan", "compress",
+    "convert", "describe_device", "evaluate", "export", "fit", "make_plan", "personalise", "plan_memory",
+    "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter", "run_planned",
+    "run_program", "train", "train_classifier", "train_texts",
 ]  # fmt: skip
 
-for _object in (Log, PrivateGenerator, PrivateRecommender, Recommender, Session, TextModel):
+for _object in (Log, PrivateGenerator, PrivateRecommender, Recommender, SequenceRecommender, Session, TextModel):
     _calls.explain_methods(_object)
 for _name in __all__:
     if _inspect.isfunction(globals()[_name]):

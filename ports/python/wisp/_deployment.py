@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import os
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, overload
 
 from . import _core
-from ._errors import InvalidArgument
-from ._log import Unit
+from ._errors import InvalidArgument, IoError
+from ._frames import Frame
+from ._log import Log, Unit
 from ._progress import Progress, run
-from ._recommender import Path
-from ._results import Budget, Plan, Quality, Rebased, RunReport
+from ._ranking import Metric, Ranking
+from ._recommender import Path, Recommender
+from ._results import Budget, BudgetHistory, Plan, Quality, Rebased, RunReport, Spent
 from ._training import Anchor
 
 
@@ -101,6 +105,17 @@ def budget(ledger: Path, *, delta: float = 0, anchor: Anchor | None = None) -> B
     )
 
 
+def budget_history(
+    ledger: Path, *, delta: float = 0, points: int = 50, anchor: Anchor | None = None
+) -> BudgetHistory:
+    """The budget after the ledger's charges: at most so many points, spread evenly over them; plot() draws them. delta:
+    used if the ledger has no limit. A point takes the accountant up to a second."""
+    now = budget(ledger, delta=delta, anchor=anchor)
+    found = _core.budget_history({"ledger": ledger, "delta": now.delta, "points": points, "anchor": anchor})
+    spent = [Spent(datetime.datetime.fromisoformat(time), *others) for time, *others in found]
+    return BudgetHistory(spent, now.delta, now.epsilon_limit)
+
+
 def run_planned(
     model: Path,
     log: Path,
@@ -128,14 +143,46 @@ def run_planned(
     """
     options = dict(locals())
     del options["progress"]
-    return RunReport(**run(_core.run_planned, options, progress))
+    made, steps = run(_core.run_planned, options, progress)
+    return RunReport(**made, all_steps=steps)
 
 
-def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality:
-    """The quality of the model on a log: the rank of each user's last item in the list of ten that recommend gives.
+@overload
+def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality: ...
+@overload
+def evaluate(
+    model: Path | Recommender,
+    log: Path | Log | Frame,
+    *,
+    k: int | Sequence[int],
+    metrics: Metric | Iterable[Metric] = ("ndcg", "hit"),
+    held_out: int = 1,
+    num_threads: int = 0,
+) -> Ranking: ...
+def evaluate(
+    model: Path | Recommender,
+    log: Path | Log | Frame,
+    *,
+    k: int | Sequence[int] | None = None,
+    metrics: Metric | Iterable[Metric] = ("ndcg", "hit"),
+    held_out: int = 1,
+    num_threads: int = 0,
+) -> Quality | Ranking:
+    """The quality of the model on a log: the rank of each user's last item in the list that recommend gives.
 
+    Without k, for files, NDCG and hits in lists of ten. With k, a number or several, and metrics: Recommender.evaluate,
+    which explains them; the model and the log may then be open, and the log a data frame.
     The model says whether such a list may hold items of the history (info.allow_seen). Local only: not private."""
-    return Quality(**_core.evaluate(dict(locals())))
+    if k is None:
+        return Quality(**_core.evaluate({"model": model, "log": log, "num_threads": num_threads}))
+    with contextlib.ExitStack() as opened:
+        if not isinstance(model, Recommender):
+            model = opened.enter_context(Recommender.open(model))
+        if isinstance(log, (str, os.PathLike)):
+            if not os.path.exists(log):  # opening would create it
+                raise IoError(f"{os.fsdecode(log)}: there is no such file")
+            log = opened.enter_context(Log.open(log))
+        return model.evaluate(log, k, metrics, held_out=held_out, num_threads=num_threads)
 
 
 def rebase(from_model: Path, to_model: Path, output: Path, ledger: Path, *, start_over: bool = False) -> Rebased:

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal, NoReturn
 
 from . import _core
-from ._errors import InvalidArgument
+from ._frames import Frame, Kind, make_frame, read_events
 from ._recommender import Path
 from ._results import LogCounts
 
 Unit = Literal["user", "session", "day", "interaction"]
-
-
-def _column(frame: Any, name: str) -> Sequence[Any]:
-    try:
-        column = frame[name]
-    except (KeyError, IndexError, TypeError):
-        there = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
-        raise InvalidArgument(f"the frame has no column {name!r}; it has {there}") from None
-    except Exception as error:  # Polars has its own exceptions
-        raise InvalidArgument(f"the frame has no column {name!r}: {error}") from None
-    for as_list in ("to_list", "tolist"):
-        if hasattr(column, as_list):
-            return getattr(column, as_list)()  # type: ignore[no-any-return]
-    return list(column)
-
-
-def _key(name: str, row: int, value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        raise InvalidArgument(f"row {row} has {name} {value!r}; allowed are texts and whole numbers")
-    return value
-
-
-def _time(name: str, row: int, value: object) -> int:
-    if isinstance(value, datetime.datetime) and value == value:  # a missing value is NaT, which does not equal itself
-        aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.timezone.utc)
-        return int((aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)).total_seconds() // 1)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(f"row {row} has {name} {value!r}; allowed are whole numbers and dates with a time")
-    return value
 
 
 class Log(_core.Log):
@@ -67,21 +33,21 @@ class Log(_core.Log):
     def __repr__(self) -> str:
         return "<wisp.Log, closed>" if self.closed else "<wisp.Log>"
 
-    def append_frame(self, frame: Any, *, user: str = "user", item: str = "item", time: str = "time") -> None:
+    def append_frame(self, frame: Frame, *, user: str = "user", item: str = "item", time: str = "time") -> None:
         """Appends the rows of a data frame of pandas or Polars, or of a dict of lists: all of them or none. user, item,
         time: the names of its columns. Whole-number users and items are converted to texts. Dates are converted to
         seconds since 1970, those without a zone as UTC. Raises InvalidArgument for a missing column or value."""
-        columns = [_column(frame, name) for name in (user, item, time)]
-        if len({len(column) for column in columns}) != 1:
-            rows = ", ".join(str(len(column)) for column in columns)
-            raise InvalidArgument(f"the columns have {rows} rows; allowed is one number")
-        users, items, times = columns
-        self.append_all(
-            [
-                (_key(user, row, users[row]), _key(item, row, items[row]), _time(time, row, times[row]))
-                for row in range(len(times))
-            ]
-        )
+        self.append_all(zip(*read_events(frame, user, item, time), strict=True))
+
+    def to_frame(self, to: Kind = "pandas", *, user: str = "user", item: str = "item", time: str = "time") -> Any:
+        """All events as a data frame of pandas or Polars, or as a dict of lists: user by user, each one's oldest first.
+        Local only: not private."""
+        events = list(self)
+        names = (user, item, time)
+        return make_frame({name: [event[at] for event in events] for at, name in enumerate(names)}, to)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an open Log cannot be pickled: pickle its path, and open the file again (wisp.Log.open)")
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
         """All events (user, item_key, time), user by user, each user's oldest first. Local only: not private."""

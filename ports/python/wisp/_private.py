@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, NoReturn, TypedDict, Unpack
 
 import numpy
 import numpy.typing
@@ -60,6 +60,9 @@ class PrivateRecommender(_core.PrivateRecommender):
         """Options: see `wisp.SampleOptions`. PrivacyRefused: the sentence says what has no guarantee."""
         super().__init__(model, base, dict(options))
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a PrivateRecommender cannot be pickled: two copies would charge its ledger; open another one")
+
     def __enter__(self) -> PrivateRecommender:
         return self
 
@@ -112,6 +115,9 @@ class PrivateGenerator(_core.PrivateGenerator):
             if key not in ("self", "__class__", "model", "base", "options")
         }
         super().__init__(model, base, {**given, **options})
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a PrivateGenerator cannot be pickled: two copies would charge its ledger; open another one")
 
     def __enter__(self) -> PrivateGenerator:
         return self

@@ -14,6 +14,7 @@ from ._results import Step, shown_epsilon
 Progress = bool | Callable[[Step], object] | None
 
 _SECONDS_BETWEEN = 0.2
+_WIDTH = 20  # of the bar
 
 
 class Line:
@@ -23,6 +24,7 @@ class Line:
         self._stream = stream if stream is not None else sys.stderr  # None without standard error
         self._next = 0.0
         self._width = 0
+        self._began: tuple[float, float] | None = None  # the time of the first step here, and the share that was done
         # A notebook's stream is not a terminal, but supports a return to the line's start.
         self._live = self._stream is not None and (
             self._stream.isatty() or type(self._stream).__module__.startswith("ipykernel")
@@ -34,9 +36,16 @@ class Line:
         if not is_last and (not self._live or now < self._next):
             return
         self._next = now + _SECONDS_BETWEEN
+        done = step.step / max(1, step.num_steps)
         text = f"step {step.step} of {step.num_steps}"
         if not math.isnan(step.epsilon):
             text += f", epsilon so far {shown_epsilon(step.epsilon)}"
+        if not is_last:
+            self._began = self._began or (now, done)
+            began, before = self._began
+            text = f"[{'#' * int(_WIDTH * done):{_WIDTH}}] {text}"
+            if done > before:
+                text += f", {(now - began) * (1 - done) / (done - before):.0f} s left"
         start = "\r" if self._live else ""
         self._write(start + text.ljust(self._width) + ("\n" if is_last else ""))
         self._width = 0 if is_last else len(text)
@@ -58,16 +67,22 @@ class Line:
             self._stream = None
 
 
-def run(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    """call(options, told), where the extension calls `told` after each step."""
-    if progress is None or progress is False:
-        return call(options, None)
-    if progress is True:
-        line = Line()
-        try:
-            return call(options, lambda *values: line(Step(*values)))
-        finally:
-            line.end()
-    if not callable(progress):
+def run(
+    call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress
+) -> tuple[dict[str, Any], list[Step]]:
+    """call(options, told), where the extension calls `told` after each step. Returns its result, and the steps."""
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise TypeError(f"progress is {progress!r}; allowed are True, False and a function of a wisp.Step")
-    return call(options, lambda *values: progress(Step(*values)))
+    line = Line() if progress is True else None
+    tell: Callable[[Step], object] | None = line or (progress if callable(progress) else None)
+    steps: list[Step] = []
+
+    def told(*values: Any) -> object:
+        steps.append(Step(*values))
+        return None if tell is None else tell(steps[-1])
+
+    try:
+        return call(options, told), steps
+    finally:
+        if line is not None:
+            line.end()

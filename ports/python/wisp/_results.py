@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ._frames import Kind, make_frame
+from ._html import Row, Shown, axes_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,8 +120,22 @@ class Step:
     epsilon: float  #: spent by this run so far; NaN while unknown
 
 
+def _plot_steps(steps: Sequence[Step], axes: Any) -> Any:
+    """Draws the loss of each step and, on a second axis, the epsilon by then. Local only: the loss is not private."""
+    axes = axes_for(axes)
+    at = [one.step for one in steps]
+    axes.plot(at, [one.loss for one in steps], label="loss (local only)")
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss (local only)")
+    right = axes.twinx()
+    right.plot(at, [one.epsilon for one in steps], color="C1", label="epsilon of the run")
+    right.set_ylabel("epsilon of the run so far")
+    right.set_ylim(bottom=0)
+    return axes
+
+
 @dataclasses.dataclass(frozen=True)
-class TrainingReport:
+class TrainingReport(Shown):
     """The outcome of a run of private fine-tuning.
 
     From `num_records` on numbers are counted on the log. Local only: not private, do not send them anywhere.
@@ -129,7 +148,9 @@ class TrainingReport:
     #: of everything that was ever charged to the ledger, and of what a plan reserves for later;
     #: None: it could not be read
     epsilon_together: float | None
-    delta_together: float | None  #: the delta of epsilon_together: the limit's, or that of this run
+    #: of what was charged alone, as in wisp.Budget; None: it could not be read
+    epsilon_charged: float | None
+    delta_together: float | None  #: the delta of these two: the limit's, or that of this run
     noise_multiplier: float
     checkpoint_failed: bool  #: the last checkpoint could not be written, and the run continued without it
     on_device: bool  #: False: on the processor
@@ -140,10 +161,28 @@ class TrainingReport:
     unknown_events: int  #: left out: their items are unknown to the model
     unknown_items: int
     bad_rows: int  #: left out: user, item or time is missing or invalid
+    all_steps: list[Step] = dataclasses.field(default_factory=list, repr=False, compare=False)  #: of this call
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the loss and the epsilon of each step; returns matplotlib's axes. Local only: the loss is not private."""
+        return _plot_steps(self.all_steps, axes)
+
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        rows: list[Row] = [
+            ("steps", f"{self.num_steps} of {self.planned_steps}"),
+            ("epsilon of this run", shown_epsilon(self.epsilon)),
+            ("noise multiplier", f"{self.noise_multiplier:.4g}"),
+        ]
+        if self.epsilon_together is not None and self.epsilon_charged is not None:
+            rows += _spent(self.epsilon_together, self.epsilon_charged, self.delta_together or math.nan)
+        if self.resumed_from:
+            rows.append(("resumed from step", self.resumed_from))
+        rows.append(("records, events (local only)", f"{self.num_records}, {self.num_events}"))
+        return "Private run", rows, "What is local only is not private: do not send it anywhere."
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """The expected cost and gain of a plan of runs."""
 
     runs: int
@@ -170,12 +209,45 @@ class Plan:
     bias_weight_share: float  #: of the plan's budget, which these releases take
     bias_weight_noise: float  #: multiplier of a release
 
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        rows: list[Row] = [
+            ("outlook", self.outlook),
+            ("runs", self.runs),
+            ("evaluations", self.evaluations),
+            ("steps of a run", self.steps_per_run),
+            ("records of a step, expected", self.expected_batch),
+            ("noise of training, a multiplier", f"{self.training_noise:.4g}"),
+            ("noise of an evaluation, a multiplier", f"{self.evaluation_noise:.4g}"),
+            ("smallest gain that is found, in NDCG", "none" if math.isnan(self.found_gain) else f"{self.found_gain:.4f}"),
+            ("memory of a run", f"{self.bytes:,} bytes"),
+        ]
+        if self.seconds_of_run:
+            rows.append(("seconds of a run, here", f"{self.seconds_of_run:.1f}"))
+        return "Plan", rows, "It was there before; nothing was written." if self.was_there else ""
+
+
+def _spent(stated: float, charged: float, delta: float) -> list[Row]:
+    """What a ledger says is spent. With a plan it is the whole plan's epsilon, and beside it stands what was charged."""
+    at = f" (delta {delta:.3g})"
+    if charged == stated:
+        return [("epsilon of all that was charged", shown_epsilon(stated) + at)]
+    return [
+        ("epsilon stated: of the whole plan, however it stops", shown_epsilon(stated) + at),
+        ("epsilon of what was charged, if results stopped nobody", shown_epsilon(charged) + at),
+    ]
+
 
 @dataclasses.dataclass(frozen=True)
-class Budget:
-    """What a ledger says is spent and left."""
+class Budget(Shown):
+    """What a ledger says is spent and left.
+
+    epsilon_stated is what may be stated. Under a plan, and a single run is a plan of its steps, it is the epsilon of
+    the whole plan from the first charge on. epsilon_charged is that of what was charged, as if it had been planned: it
+    holds only if nobody stopped because of what training showed.
+    """
 
     epsilon_stated: float  #: an upper bound of everything so far; inf: it cannot be bounded
+    epsilon_charged: float  #: of what was charged; equal to epsilon_stated where no plan has something left
     delta: float
     epsilon_limit: float  #: NaN: the ledger has no limit
     has_plan: bool  #: the ledger has a plan of runs, and the next three are its
@@ -185,9 +257,62 @@ class Budget:
     succession_releases_left: int  #: with has_plan
     bias_weight_releases_left: int  #: with has_plan
 
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        rows = _spent(self.epsilon_stated, self.epsilon_charged, self.delta)
+        rows.append(("limit", "none" if math.isnan(self.epsilon_limit) else f"{self.epsilon_limit:g}"))
+        if self.has_plan:
+            left = (self.runs_left, self.steps_left, self.evaluations_left)
+            rows += zip(("runs left", "steps left", "evaluations left"), left, strict=True)
+        return "Budget", rows, ""
+
 
 @dataclasses.dataclass(frozen=True)
-class RunReport:
+class Spent:
+    """The budget after one of a ledger's charges."""
+
+    time: datetime.datetime  #: of the charge, in UTC
+    charges: int  #: so many charges by then
+    epsilon_stated: float  #: as in wisp.Budget
+    epsilon_charged: float  #: as in wisp.Budget
+
+
+@dataclasses.dataclass(frozen=True)
+class BudgetHistory(Shown):
+    """A ledger's budget over time."""
+
+    points: list[Spent]  #: the oldest first
+    delta: float
+    epsilon_limit: float  #: NaN: the ledger has no limit
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws what was stated, what was charged, and the limit over time; returns matplotlib's axes."""
+        axes = axes_for(axes)
+        at = [one.time for one in self.points]
+        axes.step(at, [one.epsilon_stated for one in self.points], where="post", label="stated")
+        axes.step(at, [one.epsilon_charged for one in self.points], where="post", label="charged")
+        if not math.isnan(self.epsilon_limit):
+            axes.axhline(self.epsilon_limit, color="black", linestyle=":", label="limit")
+        axes.set_xlabel("time of the charge (UTC)")
+        axes.set_ylabel(f"epsilon at delta {self.delta:.3g}")
+        axes.set_ylim(bottom=0)
+        axes.legend()
+        return axes
+
+    def to_frame(self, to: Kind = "pandas") -> Any:
+        """The points as a data frame of pandas or Polars, or as a dict of lists."""
+        names = [field.name for field in dataclasses.fields(Spent)]
+        return make_frame({name: [getattr(one, name) for one in self.points] for name in names}, to)
+
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        rows: list[Row] = [
+            (f"{one.time:%Y-%m-%d %H:%M:%S}, {one.charges} charges", f"epsilon {shown_epsilon(one.epsilon_stated)}")
+            for one in self.points
+        ]
+        return f"Budget over time, at delta {self.delta:.3g}", rows, ""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunReport(Shown):
     """The outcome of a run.
 
     From `num_events` on numbers are counted on the log. Local only: not private, do not send them anywhere. The same
@@ -212,6 +337,23 @@ class RunReport:
     unknown_items: int
     bad_rows: int
     num_records: int
+    all_steps: list[Step] = dataclasses.field(default_factory=list, repr=False, compare=False)  #: of this run
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the loss and the epsilon of each step; returns matplotlib's axes. Local only: the loss is not private."""
+        return _plot_steps(self.all_steps, axes)
+
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        rows: list[Row] = [
+            ("served", self.served),
+            ("the file was replaced", "yes" if self.changed else "no"),
+            ("steps of this run, of the model", f"{self.steps}, {self.steps_of_model}"),
+            ("runs, steps, evaluations left", f"{self.runs_left}, {self.steps_left}, {self.evaluations_left}"),
+        ]
+        if self.evaluated:
+            rows.append(("evaluated", self.verdict))
+        rows += self.sentences
+        return "Planned run", rows, ""
 
     def line(self) -> str:
         """The run in one line."""
@@ -220,12 +362,16 @@ class RunReport:
 
 
 @dataclasses.dataclass(frozen=True)
-class Quality:
+class Quality(Shown):
     """The quality of a model on a log. Local only: not private, do not send it anywhere."""
 
     ndcg_at_10: float
     hit_at_10: float
     num_users: int  #: users with three events or more that the model knows
+
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        rows: list[Row] = [("ndcg@10", f"{self.ndcg_at_10:.4f}"), ("hit@10", f"{self.hit_at_10:.4f}")]
+        return "Held-out evaluation", [*rows, ("users", self.num_users)], "Local only: not private."
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import functools
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +43,12 @@ class TextModel(_core.TextModel):
 
     def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
         super().__init__({"path": path, **options})
+        self._given = (os.path.abspath(os.fsdecode(path)), options)
+
+    def __reduce__(self) -> tuple[Callable[[], TextModel], tuple[()]]:
+        """A model is pickled as its path, and what lies there then is opened."""
+        path, options = self._given
+        return functools.partial(TextModel, path, **options), ()
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[OpenOptions]) -> TextModel:

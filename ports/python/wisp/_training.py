@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol
 
 from . import _core
 from ._calls import no_argument
+from ._errors import Cancelled
+from ._html import Statement
 from ._log import Unit
 from ._progress import Progress, run
 from ._recommender import Path
@@ -19,20 +21,48 @@ from ._results import TrainingMemory, TrainingReport, shown_epsilon
 _log = logging.getLogger("wisp")
 
 
+def _of_ledger(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options.get(name) for name in ("ledger", "delta", "anchor")}
+
+
+def _note_spent(stopped: BaseException, options: dict[str, Any]) -> None:
+    """Adds to the exception of a run that was stopped what its ledger states, and for what."""
+    if not os.path.exists(options["ledger"]):
+        return
+    try:
+        budget = _core.budget(_of_ledger(options))
+    except Exception:  # an anchor may raise anything; the run's own sentence is there already
+        return
+    stated, charged = (shown_epsilon(budget[name]) for name in ("epsilon_stated", "epsilon_charged"))
+    if stated != charged:
+        stopped.add_note(
+            f"the ledger states epsilon {stated}, that of the whole plan, which holds however the run was stopped; "
+            f"what was charged alone has epsilon {charged}, if the run was not stopped because of what it showed"
+        )
+
+
 def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> TrainingReport:
     ledger = options["ledger"]
     is_new = isinstance(ledger, (str, os.PathLike)) and not os.path.exists(ledger)
-    made = run(call, options, progress)
+    try:
+        made, steps = run(call, options, progress)
+    except (KeyboardInterrupt, Cancelled) as stopped:
+        _note_spent(stopped, options)
+        raise
     if is_new:  # a mistyped path creates one too
         _log.warning("ledger %s was not there and was made: it counts from this run on", ledger)
-    epsilon: float | None = None
-    delta: float | None = None
+    together: dict[str, Any] = {}
     try:
-        together = _core.budget({name: options.get(name) for name in ("ledger", "delta", "anchor")})
-        epsilon, delta = together["epsilon_stated"], together["delta"]
+        together = _core.budget(_of_ledger(options))
     except Exception as error:  # an anchor may raise anything, but the run is complete
         _log.warning("what all runs on %s cost together could not be read: %s", options["ledger"], error)
-    report = TrainingReport(**made, epsilon_together=epsilon, delta_together=delta)
+    report = TrainingReport(
+        **made,
+        epsilon_together=together.get("epsilon_stated"),
+        epsilon_charged=together.get("epsilon_charged"),
+        delta_together=together.get("delta"),
+        all_steps=steps,
+    )
     # A run without records is not refused, because a refusal would reveal something about the data. Whoever started it
     # is told here, on the device.
     if report.num_records == 0:
@@ -108,8 +138,8 @@ def personalise(
 
     In the result, `epsilon` is that of this run, `epsilon_together` that of everything that was ever charged to the
     ledger, and of what a plan reserves for later.
-    Ctrl-C stops after the step: KeyboardInterrupt, with a note that says what is spent. What was charged stays
-    charged, even if the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
+    Ctrl-C stops within a second, or after the step: KeyboardInterrupt, with notes that say what is spent. What was
+    charged stays charged, even if the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
     """
     options = dict(locals())
     del options["progress"]
@@ -153,9 +183,9 @@ def plan_training_memory(
     return TrainingMemory(**_core.plan_training_memory(dict(locals())))
 
 
-def privacy_statement(ledger: Path, delta: float, *, anchor: Anchor | None = None) -> str:
-    """The privacy statement over everything in the ledger, at delta, for people."""
-    return _core.privacy_statement({**locals(), "format": "text"})
+def privacy_statement(ledger: Path, delta: float, *, anchor: Anchor | None = None) -> Statement:
+    """The privacy statement over everything in the ledger, at delta, for people: a text, in a notebook tables."""
+    return Statement(_core.privacy_statement({**locals(), "format": "text"}))
 
 
 def privacy_statement_json(ledger: Path, delta: float, *, anchor: Anchor | None = None) -> dict[str, Any]:

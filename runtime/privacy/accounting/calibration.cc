@@ -23,6 +23,7 @@ class Search {
   explicit Search(const CalibrationRequest& request) : request_(request) {}
 
   Result<double> Epsilon(double noise_multiplier, Delta delta, Fineness fineness = Fineness::kFull) {
+    if (request_.cancelled && request_.cancelled()) return Cancelled("the search for the noise was cancelled");
     WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> spent, Spent(noise_multiplier));
     accountings_ += fineness == Fineness::kFull ? 1 : 0;
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, StateEpsilon(spent, delta, fineness));

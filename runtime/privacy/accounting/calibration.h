@@ -43,6 +43,8 @@ struct CalibrationRequest {
   // allocation, a noise schedule. More noise must cost less; multipliers that it refuses are not searched. `steps` is
   // then for sentences only.
   std::function<Result<std::vector<Mechanism>>(double noise_multiplier)> mechanisms = {};
+  // Asked before each figure, which takes up to a second; true ends the search with kCancelled. Empty: it is not asked.
+  std::function<bool()> cancelled = {};
 };
 
 struct Calibration {

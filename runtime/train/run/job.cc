@@ -135,7 +135,9 @@ class JobRun {
 
   // Call this before the first charge.
   Status CheckNotCancelled() const {
-    if (!job_.cancelled || !job_.cancelled()) return OkStatus();
+    return job_.cancelled && job_.cancelled() ? CancelledBeforeSteps() : OkStatus();
+  }
+  Status CancelledBeforeSteps() const {
     return Cancelled("training was cancelled before its first step; nothing was charged, and ",
                      DescribeSavedState(saved_, {}));
   }
@@ -270,7 +272,9 @@ class JobRun {
     probe.privacy.noise_multiplier = probe.dp_fp.noise_multiplier = 1;
     WISP_RETURN_IF_ERROR(Trainer::Check(spec_.architecture, weights, set_.records, probe));
     WISP_ASSIGN_OR_RETURN(overheads_, budget_.Overheads());
-    WISP_RETURN_IF_ERROR(Budget::Calibrate(spec_.architecture, spec_.goal, options_));
+    const Status found = Budget::Calibrate(spec_.architecture, spec_.goal, options_, {}, job_.cancelled);
+    if (found.code() == StatusCode::kCancelled) return CancelledBeforeSteps();
+    WISP_RETURN_IF_ERROR(found);
     result_.noise_multiplier =
         ReleasesHead(options_) ? options_.dp_fp.noise_multiplier : options_.privacy.noise_multiplier;
     return OkStatus();

@@ -92,7 +92,7 @@ struct TrainingJob {
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
-  // Called before anything is charged, which may be seconds after the start; return true to cancel the run.
+  // Called several times before anything is charged, while the noise is found too; return true to cancel the run.
   std::function<bool()> cancelled;
   // Called once, before the first step: the run has copied what it needs, and `start_weights` may be freed. Not called
   // if changes are shrunk or restored, or something is released beside the steps.
