@@ -360,7 +360,7 @@ typedef struct wisp_progress { /* how far a run has got */
 
 /* Returns 0 to continue, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
-/* Returns 0 to continue, anything else to stop. Called several times before anything is charged. */
+/* Returns 0 to continue, else stops the run within a second: before anything is charged, or in a step that takes long */
 typedef int (*wisp_cancelled_callback)(void* user_data);
 
 typedef struct wisp_personalise_options { /* one private run */
@@ -412,7 +412,7 @@ typedef struct wisp_personalise_options { /* one private run */
   /* NULL: the processor. Without such a device the run uses the processor: wisp_device_describe says why,
    * wisp_personalise_result.on_device where it ran. num_threads threads of the host work beside a device */
   const wisp_device* device;
-  wisp_cancelled_callback cancelled; /* asked before the first step, with user_data; NULL: none */
+  wisp_cancelled_callback cancelled; /* asked with user_data; NULL: none */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result { /* the outcome of a run */

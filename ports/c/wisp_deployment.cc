@@ -238,6 +238,7 @@ Status RunPlanned(const wisp_run_options* given, wisp_run_result* out) {
   if (planned_run.say && !device.missing.empty())
     planned_run.say(wisp::PlannedRunOptions::Says::kWarning, device.missing);
   planned_run.read = [&](const data::ReadOptions& options) { return data::ReadLog(log, options); };
+  planned_run.cancelled = [&o] { return o.cancelled != nullptr && o.cancelled(o.user_data) != 0; };
   planned_run.progress = [&o](const wisp::JobProgress& p) {
     if (o.progress == nullptr) return true;
     const wisp_progress progress{sizeof(wisp_progress), p.step, p.num_steps, p.mean_loss,

@@ -183,6 +183,7 @@ typedef struct wisp_run_options { /* options of one run */
   /* WISP_INVALID_ARGUMENT, before anything is charged, if a run would hold more (wisp_plan.bytes); 0: no limit */
   uint64_t max_bytes;
   const wisp_logger* logger; /* NULL: none */
+  wisp_cancelled_callback cancelled; /* as wisp_personalise_options.cancelled */
 } wisp_run_options;
 
 /* The model that lies at output_path. */

@@ -290,6 +290,7 @@ class PlannedRun {
     job.bias_weight = {settings().bias_weight_releases, settings().bias_weight_noise};
     job.successions = {settings().succession_releases, settings().succession_noise};
     job.progress = o_.progress;
+    job.cancelled = o_.cancelled;
     return job;
   }
 

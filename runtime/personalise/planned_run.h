@@ -64,6 +64,7 @@ struct PlannedRunOptions {
   std::function<void(Says, const std::string&)> say = {};
   // Called after each step; false stops the run, with what is paid for in the checkpoint.
   std::function<bool(const JobProgress&)> progress = {};
+  std::function<bool()> cancelled = {};  // TrainingJob::cancelled
 };
 
 struct PlannedRunResult {

@@ -99,6 +99,7 @@ size_t GradientStep::CountRecords(size_t index) const {
 
 void GradientStep::RunRecords(size_t index) {
   const auto take_up = [this, index](uint32_t record) {
+    if (context_->stop.now()) return;
     AddRecord(index, record);
     ++workers_[index]->num_begun;
   };
@@ -107,7 +108,7 @@ void GradientStep::RunRecords(size_t index) {
   } else {
     for (size_t i = index; i < batch_.size(); i += context_->num_callers) take_up(batch_[i]);
   }
-  RunWaiting(index);
+  if (!context_->stop.now()) RunWaiting(index);
 }
 
 void GradientStep::AddRecord(size_t index, uint32_t i) {
@@ -130,6 +131,7 @@ void GradientStep::AddRecord(size_t index, uint32_t i) {
 void GradientStep::RunWaiting(size_t index) {
   Worker& worker = *workers_[index];
   if (worker.pass.empty()) return;
+  if (index == 0) context_->stop.Ask();
   RecordContext context{.weights = context_->weights.view(),
                         .buffers = context_->of_workers[index].buffers,
                         .dropout = &context_->options.dropout,
@@ -179,8 +181,9 @@ Status GradientStep::Run(StepReport& report) {
   method_->Begin(c.step, weights, {batch_records_, negatives()}, c.GetNoise(0));
   c.workers.Run([this](size_t w) {
     if (w < context_->num_callers) RunRecords(w);
-    method_->DrawNoise(w, context_->GetNoise(w), 1);
+    if (!context_->stop.now()) method_->DrawNoise(w, context_->GetNoise(w), 1);
   });
+  if (c.stop.now()) return Cancelled("step ", c.step + 1, " was given up");
   WISP_RETURN_IF_ERROR(c.weights.WaitForDevice("the records of a step passed"));
   const size_t targets = AddFigures(report);
   if (!IsPrivate(c.options) && !std::isfinite(report.mean_loss)) {

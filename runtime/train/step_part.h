@@ -3,9 +3,13 @@
 #ifndef WISP_RUNTIME_TRAIN_STEP_PART_H_
 #define WISP_RUNTIME_TRAIN_STEP_PART_H_
 
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/threads.h"
@@ -31,6 +35,25 @@ struct StepReport {
   size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
 };
 
+// Gives a step up that somebody asks to stop. A step that ends soon is not given up, because it is paid for.
+class StepStop {
+ public:
+  // Asked now and then during steps, on the caller's thread; true: stop. Empty: never.
+  void AskBy(std::function<bool()> wanted) { wanted_ = std::move(wanted); }
+  // Call it on the caller's thread, between records.
+  void Ask();
+  bool wanted() const { return since_.has_value(); }
+  // True once the step is given up. Any thread may ask.
+  bool now() const { return now_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::function<bool()> wanted_;
+  Clock::time_point asked_{};
+  std::optional<Clock::time_point> since_;  // the time from which a stop is wanted
+  std::atomic<bool> now_ = false;
+};
+
 // The state that the parts of a step share. On a device the caller's thread does the work that the workers share on the
 // host.
 struct StepContext {
@@ -50,6 +73,7 @@ struct StepContext {
   size_t num_callers;                  // workers that pass records
   uint64_t step = 0;
   float rate = 0;  // the step's learning rate
+  StepStop stop = {};
 
   privacy::RandomStream& GetNoise(size_t worker) { return of_workers[worker].noise; }
   // Calls part(w) for each of num_callers workers, and waits for all.

@@ -44,6 +44,16 @@ Result<std::vector<RandomStream>> MakeStreams(const TrainingOptions& o) {
 
 }  // namespace
 
+void StepStop::Ask() {
+  constexpr std::chrono::milliseconds kBetween(50), kGrace(500);
+  if (!wanted_) return;
+  const Clock::time_point now = Clock::now();
+  if (now - asked_ < kBetween) return;
+  asked_ = now;
+  if (!since_ && wanted_()) since_ = now;
+  if (since_ && now - *since_ >= kGrace) now_ = true;
+}
+
 Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architecture, std::span<const float> weights,
                                                  std::span<const Record> records, const TrainingOptions& given) {
   TrainingOptions options = given;

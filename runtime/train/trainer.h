@@ -20,6 +20,7 @@
 #define WISP_RUNTIME_TRAIN_TRAINER_H_
 
 #include <limits>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,10 @@ class Trainer {
 
   // Takes one step. An error leaves weights and ledger as they were (a charge already made stays).
   Result<StepReport> Step();
+  // Steps ask `wanted` now and then, on the caller's thread. Once it is true, a step that does not end soon is given up:
+  // kCancelled. For steps of one part (step_part.h).
+  void StopBy(std::function<bool()> wanted) { context_.stop.AskBy(std::move(wanted)); }
+  bool stop_wanted() const { return context_.stop.wanted(); }
 
   uint64_t step() const { return context_.step; }
   // The step count at which the run ends: num_steps, unless EndAt shortened it.

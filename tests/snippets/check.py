@@ -24,7 +24,9 @@ from snippets import block as block_of, blocks  # noqa: E402  from the tree that
 RUN_ELSEWHERE = {
     ("README.md", "The main job in C"): "tests/program/readme.py",
     ("docs/guide.md", "In C"): "tests/program/readme.py",
-    ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
+    ("docs/python.md", "From a data frame"): "ports/python/tests/test_guide.py",
+    ("docs/python.md", "A model that ships"): "ports/python/tests/test_guide.py",
+    ("docs/notebook.md", None): "ports/python/tests/test_guide.py",
     ("docs/guide.md", "In Python"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",
     ("docs/convert.md", None): "tools/lab/bench/peers/parity.py, which needs PyTorch",

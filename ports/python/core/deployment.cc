@@ -125,7 +125,7 @@ Dict Budget(Dict dict) {
   return out;
 }
 
-nb::list BudgetHistory(Dict dict) {
+nb::typed<nb::list, nb::any> BudgetHistory(Dict dict) {
   Options given(std::move(dict), "budget_history");
   const char* const ledger = given.Path("ledger");
   const double delta = given.Number("delta");
@@ -200,6 +200,7 @@ Dict RunPlanned(Dict dict, nb::object progress) {
   options.anchor = anchor.anchor();
   options.logger = &logger;
   options.progress = &Progress::OnProgress;
+  options.cancelled = &Progress::IsCancelled;
   options.user_data = &told;
   given.End();
   wisp_run_result result = WISP_INIT(wisp_run_result);

@@ -25,6 +25,8 @@ struct Simulation {
 
 nb::bytes Bytes(const void* bytes, size_t size) { return nb::bytes(static_cast<const char*>(bytes), size); }
 
+using NodeIds = nb::typed<nb::list, nb::int_>;
+
 std::vector<uint64_t> ReadNodes(const nb::list& given) {
   std::vector<uint64_t> nodes;
   nodes.reserve(nb::len(given));
@@ -72,7 +74,7 @@ void Begin(const Server& self, bool evaluation) {
   Check(code, error);
 }
 
-nb::list Asks(const Server& self, const nb::list& given) {
+nb::typed<nb::list, bool> Asks(const Server& self, const NodeIds& given) {
   const std::vector<uint64_t> nodes = ReadNodes(given);
   const InUse server(self.opened());
   std::vector<uint8_t> asks(nodes.size());
@@ -130,7 +132,7 @@ Dict Cost(const Server& self) {
 }
 
 void OpenSimulation(Simulation* self, const std::string& plan, const std::string& model, const std::string& log,
-                    const std::optional<nb::list>& given, uint32_t threads) {
+                    const std::optional<NodeIds>& given, uint32_t threads) {
   const std::vector<uint64_t> nodes = given ? ReadNodes(*given) : std::vector<uint64_t>();
   auto simulation = std::make_shared<SimulationHandle>();
   wisp_error error;
@@ -142,7 +144,7 @@ void OpenSimulation(Simulation* self, const std::string& plan, const std::string
   new (self) Simulation{std::move(simulation)};
 }
 
-nb::list Nodes(const Simulation& self) {
+NodeIds Nodes(const Simulation& self) {
   const InUse simulation(self.opened());
   std::vector<uint64_t> nodes(wisp_fleet_simulation_num_nodes(simulation.get()));
   wisp_fleet_simulation_nodes(simulation.get(), nodes.data());
@@ -151,8 +153,8 @@ nb::list Nodes(const Simulation& self) {
   return out;
 }
 
-nb::list Answer(const Simulation& self, const std::string& task, int64_t round, const nb::bytes& weights,
-                const nb::list& given) {
+nb::typed<nb::list, nb::bytes> Answer(const Simulation& self, const std::string& task, int64_t round,
+                                       const nb::bytes& weights, const NodeIds& given) {
   const std::vector<uint64_t> nodes = ReadNodes(given);
   std::vector<std::string> sent(nodes.size());
   const InUse simulation(self.opened());

@@ -76,7 +76,7 @@ int Progress::IsCancelled(void* self) {
   if (told->raised_) return 1;
   const Acquired acquired;
   if (PyErr_CheckSignals() == 0) return 0;
-  told->raised_.emplace();
+  told->raised_.emplace();  // takes the exception that is set
   return 1;
 }
 

@@ -46,7 +46,7 @@ class Progress {
  public:
   explicit Progress(nb::object function) : function_(std::move(function)) {}
   static int OnProgress(const wisp_progress* progress, void* self);
-  // Before the first step: Ctrl-C alone stops the run then.
+  // Before the first step and during a step: Ctrl-C alone stops the run then.
   static int IsCancelled(void* self);
   void Rethrow(wisp_code code, const wisp_error& error);
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import logging
 import os
 import pathlib
 import tempfile
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from ._errors import InvalidArgument
 from ._frames import Frame, read_column, read_events
@@ -89,6 +90,12 @@ class SequenceRecommender:
     is_private_: bool = dataclasses.field(init=False)  #: after fit
     _whole: bool = dataclasses.field(init=False)  # the items of the frame are whole numbers
 
+    if not TYPE_CHECKING:  # type checkers see the fields alone
+
+        def __getattr__(self, name: str) -> Any:
+            why = ": it is not fitted; call fit first" if name in ("model_", "report_", "is_private_") else ""
+            raise AttributeError(f"SequenceRecommender has no {name}{why}")
+
     @classmethod
     def _names(cls) -> list[str]:
         return [field.name for field in dataclasses.fields(cls) if field.init]
@@ -121,7 +128,11 @@ class SequenceRecommender:
             with Log.open(data) as log:
                 log.append_all(zip(*events, strict=True))
             out = made if self.output is None else self.output
-            report = self._train(data, out) if self.epsilon is None or self.base is None else self._tune(data, out)
+            if self.epsilon is not None and self.base is not None:
+                report: TrainingReport | dict[str, Any] = self._tune(data, out)
+            else:
+                events_of = collections.Counter(events[0])
+                report = self._train(data, out, sum(many > 1 + self.hold_out for many in events_of.values()))
             in_memory = self.output is None
             model = Recommender.from_bytes(pathlib.Path(made).read_bytes()) if in_memory else Recommender.open(out)
         self.model_, self.report_, self.is_private_ = model, report, self.epsilon is not None
@@ -142,21 +153,22 @@ class SequenceRecommender:
 
     def _tune(self, data: str, out: Path) -> TrainingReport:
         """The private run from a base."""
-        names = ("epsilon", "delta", "num_records_public", "unit", "dataset", "num_threads", "progress")
-        names += ("budget_epsilon", "epochs", "expected_batch", "learning_rate")
+        names = ["epsilon", "delta", "num_records_public", "unit", "dataset", "num_threads", "progress"]
+        names += ["budget_epsilon", "epochs", "expected_batch", "learning_rate"]
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         assert self.base is not None and self.ledger is not None
         return personalise(self.base, data, out, self.ledger, **given)
 
-    def _train(self, data: str, out: Path) -> dict[str, Any]:
-        """Ordinary training, and private training from fresh weights; their recipes are shop's and ml-1m-dp-10's."""
+    def _train(self, data: str, out: Path, records: int) -> dict[str, Any]:
+        """Ordinary training, and private training from fresh weights; their recipes are shop's and ml-1m-dp-10's.
+        records: how many there are, which only ordinary training may look at."""
         public = self.num_records_public or 0
         private = self.epsilon is not None
         training: dict[str, Any] = {
             "method": "ordinary",
             "loss": "position_mean",
             "epochs": self.epochs or 30,
-            "expected_batch": self.expected_batch or 64,
+            "expected_batch": self.expected_batch or min(64, max(1, records)),
             "seed": self.seed,
             "optimizer": {"kind": "adam", "learning_rate": self.learning_rate or 0.002, "decay": "linear"},
             "dropout": {"embedding": 0.2, "attention": 0.1, "residual": 0.2},
@@ -218,7 +230,7 @@ class SequenceRecommender:
 
     def similar_items(self, item: Any, k: int = 10) -> list[Any]:
         """The k items whose vectors are most like the item's."""
-        return self._items(self.model_.similar_items(*self._keys([item]), k)[0].tolist())
+        return self._items(self.model_.similar_items(self._keys([item])[0], k)[0].tolist())
 
     def predict(self, X: Histories, k: int = 10) -> Any:
         """The best k items of every user of a frame, as a frame: Recommender.recommend_frame."""
@@ -233,8 +245,9 @@ class SequenceRecommender:
         held_out: int = 1,
     ) -> Ranking:
         """Recommender.evaluate on a frame. Local only: not private."""
-        columns = {"user": self.user, "item": self.item, "time": self.time}
-        return self.model_.evaluate(X, k, metrics, held_out=held_out, **columns)
+        return self.model_.evaluate(
+            X, k, metrics, held_out=held_out, user=self.user, item=self.item, time=self.time
+        )
 
     def score(self, X: Histories, y: object = None) -> float:
         """NDCG@10 on each user's last event, which should not have trained. Local only: not private."""

@@ -8,7 +8,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 import numpy
 import numpy.typing
@@ -144,7 +144,7 @@ class Recommender(_core.Recommender):
     def _directions(self) -> Floats:
         vectors = self.item_vectors()
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / numpy.where(lengths > 0, lengths, 1)
+        return vectors / numpy.where(lengths > 0, lengths, numpy.float32(1))
 
     def similar_items(self, item: int | str, k: int = 10) -> ItemsAndScores:
         """The k items whose vectors have the largest cosine with the item's, best first: (items, cosines). Of a model
@@ -179,7 +179,7 @@ class Recommender(_core.Recommender):
                 if items[row] in numbers:
                     known.append(numbers[items[row]])
         else:
-            for at, history in enumerate(data):
+            for at, history in enumerate(cast(Iterable[Any], data)):
                 if isinstance(history, (str, bytes)):
                     raise TypeError(f"histories[{at}] is {history!r}; allowed is a list of items or of their keys")
                 found[at] = [self._number(f"histories[{at}]", one) for one in history]

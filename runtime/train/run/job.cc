@@ -186,6 +186,7 @@ class JobRun {
     result_.planned_bytes = trainer_->planned_bytes();
     result_.record_state_bytes = trainer_->record_state_bytes();
     if (result_.ended_early.empty()) trainer_->PauseAt(end_);
+    if (!ReleasesHead(options_)) trainer_->StopBy(job_.cancelled);
     return OkStatus();
   }
 
@@ -319,6 +320,7 @@ class JobRun {
     while (trainer_->step() < end_) {
       WISP_RETURN_IF_ERROR(AddChargeNote(ReleaseBesideSteps()));
       const auto report = Step();
+      if (report.status().code() == StatusCode::kCancelled) return StepGivenUp();
       if (!report.ok()) {
         if (!is_private()) return report.status();
         Save();
@@ -390,9 +392,17 @@ class JobRun {
     if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
     progress.saved = saved_.step();
     progress.save_failure = saved_.failure();
-    if (!job_.progress || job_.progress(progress)) return OkStatus();
+    if (!trainer_->stop_wanted() && (!job_.progress || job_.progress(progress))) return OkStatus();
     Save();
     return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
+                     DescribeSavedState(saved_, is_private() ? GetCharged() : Charged()));
+  }
+
+  // Saves the state before the step, unless its draw has changed that: what a sampler without a seed and without a state
+  // of its own draws changes nothing.
+  Status StepGivenUp() {
+    if (is_private() && options_.sampling == Sampling::kPoisson && !options_.privacy.reproducible_seed) Save();
+    return Cancelled("training was cancelled in step ", trainer_->step() + 1, " of ", end_, ", which took long and is lost; ",
                      DescribeSavedState(saved_, is_private() ? GetCharged() : Charged()));
   }
 

@@ -125,6 +125,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
     progress.Update(p.step, p.num_steps, "loss " + Fixed(p.mean_loss, 3));
     return interrupted == 0;
   };
+  o.cancelled = [&] { return interrupted != 0; };
   WISP_ASSIGN_OR_RETURN(const PlannedRunResult planned_run, RunPlanned(o));
   const Json j = ToJson(planned_run, a.out);
   if (format == OutputFormat::kJson) {
