@@ -23,7 +23,7 @@ def test_lives_its_runs(deployment):
     made = wisp.make_plan(**plan)
     assert made.runs == 3 and made.training_noise > 0 and made.noise_of_an_item > 0
     assert made.succession_releases == 0 and made.succession_share == 0 == made.succession_noise  # too few records
-    many = wisp.make_plan(**{**plan, "num_records_public": 6000}, dry_run=True)
+    many = wisp.make_plan(**{**plan, "num_records_public": 6000, "delta": 1e-4}, dry_run=True)
     assert many.succession_releases == 1 and 0 < many.succession_share < 1 and many.succession_signal > 0
     assert many.succession_noise > 0
     assert many.bias_weight_releases == 0 and many.bias_weight_share == 0 == many.bias_weight_noise  # no bias

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import random
 import signal
 import subprocess
 import sys
@@ -113,6 +114,68 @@ def test_ctrl_c_stops_the_run(files):
     assert run.returncode == -signal.SIGINT
     assert not files["output"].exists()
     assert wisp.budget(files["ledger"], delta=1e-3).epsilon_stated > 0
+
+
+INTERRUPTED = """
+import json, os, pathlib, signal, sys, threading, time, wisp
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this beside itself
+files, wait = json.loads(sys.argv[1]), sys.argv[2]
+sent = []
+def interrupt():
+    while wait == "charged" and not os.path.exists(files["ledger"]):
+        time.sleep(0.01)
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.2 if wait == "charged" else float(wait), interrupt).start()
+try:
+    wisp.personalise(**files)
+except KeyboardInterrupt as stopped:
+    print(json.dumps([time.monotonic() - sent[0], *stopped.__notes__]))
+"""
+
+
+def interrupted(files, wait):
+    """Runs in a process of its own. Returns the seconds until Ctrl-C was answered, and the notes."""
+    given = {key: str(value) if hasattr(value, "parts") else value for key, value in files.items()}
+    command = [sys.executable, "-c", INTERRUPTED, json.dumps(given), str(wait)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="session")
+def long_step(tmp_path_factory):
+    """A model and a log whose step takes seconds: all records of 1,500 users."""
+    folder = tmp_path_factory.mktemp("long")
+    chance = random.Random(1)
+    rows = [(user, chance.randrange(3000), time) for user in range(1500) for time in range(120)]
+    frame = dict(zip(("user", "item", "time"), zip(*rows)))
+    wisp.fit(frame, epochs=0.01, max_length=120, width=64, output=folder / "m.wisp", dataset="public")
+    with wisp.Log.open(folder / "log.db") as log:
+        log.append_frame(frame)
+    public = {"num_records_public": 1500, "expected_batch": 1400, "epsilon": 3, "delta": 1e-4, "unit": "user"}
+    return {"model": folder / "m.wisp", "log": folder / "log.db", "num_threads": 1, "dataset": "mine", **public}
+
+
+def test_ctrl_c_is_answered_in_a_long_step(long_step, tmp_path):
+    files = {**long_step, "output": tmp_path / "o", "ledger": tmp_path / "l", "checkpoint": tmp_path / "c"}
+    seconds, sentence, note = interrupted(files, "charged")
+    assert "was cancelled in step 1 of 22, which took long and is lost; 1 step was charged" in sentence
+    assert seconds < 2  # the step takes 5 and more
+    budget = wisp.budget(files["ledger"], delta=1e-4)
+    assert budget.epsilon_charged < budget.epsilon_stated / 2
+    stated, charged = (f"{math.ceil(100 * one) / 100:.2f}" for one in (budget.epsilon_stated, budget.epsilon_charged))
+    assert f"the ledger states epsilon {stated}, that of the whole plan" in note and f"epsilon {charged}, if" in note
+    used = wisp.privacy_statement_json(files["ledger"], 1e-4)["accounting"]["epsilon_of_used_part"]
+    assert used == budget.epsilon_charged
+    assert not files["output"].exists() and "resumes from step 0" in sentence and files["checkpoint"].exists()
+
+
+def test_ctrl_c_before_the_first_charge_costs_nothing(long_step, tmp_path):
+    files = {**long_step, "output": tmp_path / "o", "ledger": tmp_path / "l"}
+    seconds, sentence = interrupted(files, 0.01)
+    assert "was cancelled before its first step; nothing was charged" in sentence
+    assert seconds < 5 and not files["ledger"].exists()
 
 
 def test_other_threads_run_while_it_trains(files):
@@ -244,7 +307,8 @@ def test_a_line_shows_progress_and_rounds_epsilon_up():
     line(wisp.Step(1, 3, 2.0, math.nan))
     line(wisp.Step(2, 3, 2.0, 1.0))  # too soon
     line(wisp.Step(3, 3, 2.0, 0.7301))
-    assert stream.getvalue() == "\rstep 1 of 3\rstep 3 of 3, epsilon so far 0.74\n"
+    first = f"[######{' ' * 14}] step 1 of 3"
+    assert stream.getvalue() == f"\r{first}\r{'step 3 of 3, epsilon so far 0.74':{len(first)}}\n"
     file = io.StringIO()
     line = Line(file)
     for step in (1, 2, 3):
