@@ -274,9 +274,9 @@ typedef enum wisp_decoding WISP_ENUM_TYPE {
 
 typedef struct wisp_private_options { /* how items are sampled, and what may be spent */
   size_t size;
-  wisp_decoding decoding; /* mixed or anchored */
+  wisp_decoding decoding;  /* mixed or anchored */
   const char* ledger_path; /* of the data that the model learned from; required if charged; created if absent */
-  wisp_model* base_model; /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
+  wisp_model* base_model;  /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
   /* Labels of data sets in the models' provenance that are public, on the app's word. They must make the base free. */
   const char* const* public_datasets;
   size_t num_public_datasets; /* of `public_datasets` */
@@ -289,7 +289,7 @@ typedef struct wisp_private_options { /* how items are sampled, and what may be 
   double epsilon;
   double delta;             /* with epsilon or budget_epsilon */
   uint64_t planned_samples; /* with epsilon */
-  double budget_epsilon; /* limit over everything ever done with this data; 0: that in the ledger, or none */
+  double budget_epsilon;    /* limit over everything ever done with this data; 0: that in the ledger, or none */
   /* a number of records that anybody may know: delta must be below 1 over it, at most 1e-3, and at most 1e-5 with ten
    * records or fewer; 0: unknown, treated as 10,000 */
   uint32_t num_records_public;
@@ -360,7 +360,7 @@ typedef struct wisp_progress { /* how far a run has got */
 
 /* Returns 0 to continue, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
-/* Returns 0 to continue, else stops the run within a second: before anything is charged, or in a step that takes long */
+/* Returns 0 to continue, else stops the run within a second: before anything is charged, or in a long step. */
 typedef int (*wisp_cancelled_callback)(void* user_data);
 
 typedef struct wisp_personalise_options { /* one private run */
@@ -375,7 +375,7 @@ typedef struct wisp_personalise_options { /* one private run */
   /* a number of records (users, or what `unit` says) that anybody may know; sampling follows from it; required. 1: that
    * record is hidden whole, and the model can learn almost nothing */
   uint32_t num_records_public;
-  double budget_epsilon; /* limit over everything ever done with this data; 0: that in the ledger, or none */
+  double budget_epsilon;           /* limit over everything ever done with this data; 0: that in the ledger, or none */
   uint32_t expected_batch;         /* 0: 64 */
   double epochs;                   /* 0: 20 */
   double learning_rate;            /* up to 1; 0: 0.003 */

@@ -1,4 +1,4 @@
-// What a ledger says is spent and left, at present and after earlier charges (wisp_deployment.h).
+// The budget of a ledger, at present and after earlier charges (wisp_deployment.h).
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -148,8 +148,8 @@ WISP_API wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* 
 
 typedef struct wisp_spent { /* the budget after one of the ledger's charges */
   size_t size;
-  const char* time_utc; /* of the charge: 2026-05-01T12:00:00.000000Z */
-  uint64_t charges;     /* so many charges by then */
+  const char* time_utc;                   /* of the charge: 2026-05-01T12:00:00.000000Z */
+  uint64_t charges;                       /* so many charges by then */
   double epsilon_stated, epsilon_charged; /* as in wisp_budget */
 } wisp_spent;
 /* Receives one point of a ledger's history, valid during the call. Returns 0 to end. */
@@ -182,7 +182,7 @@ typedef struct wisp_run_options { /* options of one run */
   const struct wisp_allocator* allocator; /* allocates training's large buffers (wisp_embed.h); NULL: the system's */
   /* WISP_INVALID_ARGUMENT, before anything is charged, if a run would hold more (wisp_plan.bytes); 0: no limit */
   uint64_t max_bytes;
-  const wisp_logger* logger; /* NULL: none */
+  const wisp_logger* logger;         /* NULL: none */
   wisp_cancelled_callback cancelled; /* as wisp_personalise_options.cancelled */
 } wisp_run_options;
 

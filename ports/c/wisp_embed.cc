@@ -151,7 +151,6 @@ wisp_code wisp_item_vectors(const wisp_model* model, float* vectors, size_t capa
   return Guarded(error, [&] { return ItemVectors(model, vectors, capacity); });
 }
 
-
 wisp_code wisp_model_open_memory(const char* name, const void* bytes, size_t num_bytes,
                                  const wisp_open_options* options, wisp_model** model, wisp_error* error) {
   return Guarded(error, [&] { return OpenMemory(name, bytes, num_bytes, options, model); });

@@ -124,7 +124,8 @@ class Session {
   // call computes it and the session keeps it.
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
-  // Writes the hidden state after `history` [width], by which items are scored. kInvalidArgument: a cold start has none.
+  // Writes the hidden state after `history` [width], by which items are scored. kInvalidArgument: it has none, as it is
+  // a cold start.
   Status Represent(std::span<const int32_t> history, std::span<float> state);
 
   const ModelFile& file() const { return file_; }

@@ -289,8 +289,7 @@ class PlannedRun {
     job.shrink_changes = settings().shrinks_changes != 0;
     job.bias_weight = {settings().bias_weight_releases, settings().bias_weight_noise};
     job.successions = {settings().succession_releases, settings().succession_noise};
-    job.progress = o_.progress;
-    job.cancelled = o_.cancelled;
+    job.progress = o_.progress, job.cancelled = o_.cancelled;
     return job;
   }
 

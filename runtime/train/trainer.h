@@ -56,8 +56,8 @@ class Trainer {
 
   // Takes one step. An error leaves weights and ledger as they were (a charge already made stays).
   Result<StepReport> Step();
-  // Steps ask `wanted` now and then, on the caller's thread. Once it is true, a step that does not end soon is given up:
-  // kCancelled. For steps of one part (step_part.h).
+  // Steps ask `wanted` now and then, on the caller's thread. Once it is true, a step that does not end soon is given
+  // up: kCancelled. For steps of one part (step_part.h).
   void StopBy(std::function<bool()> wanted) { context_.stop.AskBy(std::move(wanted)); }
   bool stop_wanted() const { return context_.stop.wanted(); }
 

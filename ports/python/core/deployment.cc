@@ -142,8 +142,8 @@ nb::typed<nb::list, nb::any> BudgetHistory(Dict dict) {
                        std::isnan(spent->epsilon_charged) ? spent->epsilon_stated : spent->epsilon_charged));
     return PyErr_CheckSignals() == 0 ? 1 : 0;
   };
-  const wisp_code code = WithoutGil(
-      [&] { return wisp_budget_history(ledger, anchor.anchor(), delta, points, keep, &out, &error); });
+  const wisp_code code =
+      WithoutGil([&] { return wisp_budget_history(ledger, anchor.anchor(), delta, points, keep, &out, &error); });
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
   if (code != WISP_OK) anchor.Rethrow();
   Check(code, error);

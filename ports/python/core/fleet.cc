@@ -154,7 +154,7 @@ NodeIds Nodes(const Simulation& self) {
 }
 
 nb::typed<nb::list, nb::bytes> Answer(const Simulation& self, const std::string& task, int64_t round,
-                                       const nb::bytes& weights, const NodeIds& given) {
+                                      const nb::bytes& weights, const NodeIds& given) {
   const std::vector<uint64_t> nodes = ReadNodes(given);
   std::vector<std::string> sent(nodes.size());
   const InUse simulation(self.opened());

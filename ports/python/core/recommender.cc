@@ -365,8 +365,8 @@ void BindRecommender(nb::module_& module) {
       .def("scores", &OfHistory<wisp_score, &wisp_model_info::num_items>, nb::arg("history"),
            nb::sig("def scores(self, history: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float32]"),
            kScoresDoc)
-      .def("item_vectors", &ItemVectors,
-           nb::sig("def item_vectors(self) -> numpy.typing.NDArray[numpy.float32]"), kItemVectorsDoc)
+      .def("item_vectors", &ItemVectors, nb::sig("def item_vectors(self) -> numpy.typing.NDArray[numpy.float32]"),
+           kItemVectorsDoc)
       .def("_history_vector", &OfHistory<wisp_history_vector, &wisp_model_info::width>, nb::arg("history"),
            nb::sig("def _history_vector(self, history: numpy.typing.ArrayLike) -> "
                    "numpy.typing.NDArray[numpy.float32]"))

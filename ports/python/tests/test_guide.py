@@ -49,7 +49,7 @@ def shown_by(cell, space):
 
 def test_the_notebook_runs(tmp_path, monkeypatch):
     """Without a kernel of Jupyter, which a notebook's cells do not need."""
-    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed, which the notebook's plots need")
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib, which plots need, is not installed")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     subprocess.run([sys.executable, ROOT / "ports" / "python" / "notebook", "made.ipynb"], check=True)

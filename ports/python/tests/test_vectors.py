@@ -33,7 +33,7 @@ def test_scores_rank_items_as_recommend_does(cafe):
 def test_vectors_give_the_scores(cafe):
     items, users = cafe.item_vectors(), cafe.user_vectors([[12, 7, 31], cafe.keys([5]), numpy.array([1, 2])])
     assert items.shape == (len(cafe), cafe.info.width) and users.shape == (3, cafe.info.width)
-    # what is left of a score is the item's bias, the same after every history, and what followed the last item
+    # The rest of a score is the item's bias, the same after every history, and what followed the last item.
     left = [cafe.scores(history) - items @ user for history, user in zip([[12, 7, 31], [5], [1, 2]], users)]
     assert numpy.median(abs(left[0] - left[1])) < 1e-4 and numpy.median(abs(left[0] - left[2])) < 1e-4
     assert cafe.user_vectors([]).shape == (0, cafe.info.width)
@@ -65,7 +65,8 @@ def test_frames_come_back_as_frames(cafe, kind, package):
     after = cafe.recommend(["bagel-lentil", "tea-mint"], 3)
     of = {who: [at for at, one in enumerate(table["who"]) if one == who] for who in (7, 8)}
     assert [table["sku"][at] for at in of[7]] == cafe.keys(after[0])
-    assert [table["score"][at] for at in of[7]] == after[1].tolist() and [table["rank"][at] for at in of[7]] == [1, 2, 3]
+    assert [table["score"][at] for at in of[7]] == after[1].tolist()
+    assert [table["rank"][at] for at in of[7]] == [1, 2, 3]
     assert [table["sku"][at] for at in of[8]] == cafe.keys(cafe.recommend([], 3)[0])
 
 
@@ -147,7 +148,8 @@ def test_wrong_questions_are_sentences(cafe, guests, tmp_path):
 def test_models_are_pickled_by_file(tmp_path):
     path = tmp_path / "m.wisp"
     shutil.copy(CAFE, path)
-    with wisp.Recommender.open(path, float16_cache=True) as model, wisp.Recommender.from_bytes(CAFE.read_bytes()) as held:
+    held = wisp.Recommender.from_bytes(CAFE.read_bytes())
+    with wisp.Recommender.open(path, float16_cache=True) as model, held:
         by_file, by_bytes = pickle.dumps(model), pickle.dumps(held)
         assert len(by_file) < 1000 < len(by_bytes)
         for again, first in ((pickle.loads(by_file), model), (pickle.loads(by_bytes), held)):

@@ -15,7 +15,8 @@ def use(model: wisp.Recommender, texts: wisp.TextModel) -> tuple[numpy.typing.ND
         "a.wisp", "log.db", "b.wisp", "l.ledger", epsilon=3, delta=1e-4, num_records_public=2000, unit="user"
     )
     shop: wisp.SequenceRecommender = wisp.fit({"user": ["a"], "item": ["k"], "time": [1]}, epochs=3)
-    everything: numpy.typing.NDArray[numpy.float32] = model.scores([1]) + model.item_vectors() @ model.user_vectors([[1]])
+    everything: numpy.typing.NDArray[numpy.float32] = model.scores([1]) + model.item_vectors()[0]
+    everything = model.user_vectors([[1]])
     quality: wisp.Quality = wisp.evaluate("a.wisp", "log.db")
     ranking: wisp.Ranking = wisp.evaluate(shop.model_, "log.db", k=(5, 10), metrics="map")
     share: float = ranking["map@5"] + quality.ndcg_at_10 + wisp.budget("l.ledger").epsilon_charged

@@ -87,7 +87,7 @@ def kind_of(given: object) -> Kind:
 def make_frame(columns: dict[str, Any], kind: str) -> Any:
     """A frame of these columns: lists, or arrays of one dimension."""
     if kind == "dict":
-        return {name: column.tolist() if hasattr(column, "tolist") else list(column) for name, column in columns.items()}
+        return {name: one.tolist() if hasattr(one, "tolist") else list(one) for name, one in columns.items()}
     if kind not in ("pandas", "polars"):
         raise InvalidArgument(f"to is {kind!r}; allowed are 'pandas', 'polars' and 'dict'")
     try:

@@ -144,7 +144,9 @@ class Recommender(_core.Recommender):
     def _directions(self) -> Floats:
         vectors = self.item_vectors()
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / numpy.where(lengths > 0, lengths, numpy.float32(1))
+        lengths[lengths == 0] = 1
+        made: Floats = (vectors / lengths).astype(numpy.float32, copy=False)
+        return made
 
     def similar_items(self, item: int | str, k: int = 10) -> ItemsAndScores:
         """The k items whose vectors have the largest cosine with the item's, best first: (items, cosines). Of a model

@@ -164,7 +164,7 @@ class TrainingReport(Shown):
     all_steps: list[Step] = dataclasses.field(default_factory=list, repr=False, compare=False)  #: of this call
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws the loss and the epsilon of each step; returns matplotlib's axes. Local only: the loss is not private."""
+        """Draws the loss and the epsilon of each step; returns matplotlib's axes. The loss is local only."""
         return _plot_steps(self.all_steps, axes)
 
     def _table(self) -> tuple[str, Sequence[Row], str]:
@@ -218,7 +218,7 @@ class Plan(Shown):
             ("records of a step, expected", self.expected_batch),
             ("noise of training, a multiplier", f"{self.training_noise:.4g}"),
             ("noise of an evaluation, a multiplier", f"{self.evaluation_noise:.4g}"),
-            ("smallest gain that is found, in NDCG", "none" if math.isnan(self.found_gain) else f"{self.found_gain:.4f}"),
+            ("smallest gain that is found, in NDCG", f"{self.found_gain:.4f}"),
             ("memory of a run", f"{self.bytes:,} bytes"),
         ]
         if self.seconds_of_run:
@@ -227,7 +227,7 @@ class Plan(Shown):
 
 
 def _spent(stated: float, charged: float, delta: float) -> list[Row]:
-    """What a ledger says is spent. With a plan it is the whole plan's epsilon, and beside it stands what was charged."""
+    """The rows of what a ledger says is spent: of a plan that is left both figures, the whole plan's first."""
     at = f" (delta {delta:.3g})"
     if charged == stated:
         return [("epsilon of all that was charged", shown_epsilon(stated) + at)]
@@ -340,7 +340,7 @@ class RunReport(Shown):
     all_steps: list[Step] = dataclasses.field(default_factory=list, repr=False, compare=False)  #: of this run
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws the loss and the epsilon of each step; returns matplotlib's axes. Local only: the loss is not private."""
+        """Draws the loss and the epsilon of each step; returns matplotlib's axes. The loss is local only."""
         return _plot_steps(self.all_steps, axes)
 
     def _table(self) -> tuple[str, Sequence[Row], str]:

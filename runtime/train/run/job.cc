@@ -135,8 +135,10 @@ class JobRun {
 
   // Call this before the first charge.
   Status CheckNotCancelled() const {
-    return job_.cancelled && job_.cancelled() ? CancelledBeforeSteps() : OkStatus();
+    if (!job_.cancelled || !job_.cancelled()) return OkStatus();
+    return CancelledBeforeSteps();
   }
+
   Status CancelledBeforeSteps() const {
     return Cancelled("training was cancelled before its first step; nothing was charged, and ",
                      DescribeSavedState(saved_, {}));
@@ -398,11 +400,12 @@ class JobRun {
                      DescribeSavedState(saved_, is_private() ? GetCharged() : Charged()));
   }
 
-  // Saves the state before the step, unless its draw has changed that: what a sampler without a seed and without a state
-  // of its own draws changes nothing.
+  // Saves the state before the step, if its draw has left that as it was: a sampler without a seed and without a state
+  // of its own.
   Status StepGivenUp() {
     if (is_private() && options_.sampling == Sampling::kPoisson && !options_.privacy.reproducible_seed) Save();
-    return Cancelled("training was cancelled in step ", trainer_->step() + 1, " of ", end_, ", which took long and is lost; ",
+    return Cancelled("training was cancelled in step ", trainer_->step() + 1, " of ", end_,
+                     ", which took long and is lost; ",
                      DescribeSavedState(saved_, is_private() ? GetCharged() : Charged()));
   }
 

@@ -92,8 +92,8 @@ struct TrainingJob {
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
-  // Called several times before anything is charged, while the noise is found too, and now and then during steps; return
-  // true to cancel the run. A step that takes long is then given up, although it was charged.
+  // Called several times before anything is charged, while the noise is found too, and now and then during steps;
+  // return true to cancel the run. A step that takes long is then given up, although it was charged.
   std::function<bool()> cancelled;
   // Called once, before the first step: the run has copied what it needs, and `start_weights` may be freed. Not called
   // if changes are shrunk or restored, or something is released beside the steps.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <thread>
+#include <vector>
 
 #include "tests/unit/ports/c_personalise_fixture.h"
 
@@ -419,6 +420,44 @@ TEST_F(CDeploymentTest, AnAdapterMovesToANewBase) {
   wisp_model_close(model);
   EXPECT_NE(wisp_rebase_adapter(newer.c_str(), out_.c_str(), base_.c_str(), moved.c_str(), &error_), WISP_OK);
   EXPECT_EQ(wisp_rebase_adapter(nullptr, out_.c_str(), base_.c_str(), moved.c_str(), &error_), WISP_INVALID_ARGUMENT);
+}
+
+// Whoever stops a run is told what was charged beside the whole plan's figure, and a history of both.
+TEST_F(CDeploymentTest, ABudgetSaysWhatWasCharged_AndHowItGrew) {
+  plan_.evaluation = WISP_EVALUATION_NONE;
+  MustPlan();
+  MustRunPlanned();
+  const wisp_budget budget = Budget();
+  EXPECT_GT(budget.epsilon_charged, 0);
+  EXPECT_LT(budget.epsilon_charged, budget.epsilon_stated);
+  std::vector<wisp_spent> all;
+  const wisp_on_spent keep = [](void* list, const wisp_spent* spent) -> int32_t {
+    static_cast<std::vector<wisp_spent>*>(list)->push_back(*spent);
+    return 1;
+  };
+  ASSERT_EQ(wisp_budget_history(ledger_.c_str(), nullptr, 1e-5, 0, keep, &all, &error_), WISP_OK) << error_.message;
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all.back().epsilon_stated, budget.epsilon_stated);
+  EXPECT_EQ(all.back().epsilon_charged, budget.epsilon_charged);
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i].epsilon_charged, all[i - 1].epsilon_charged);
+  all.clear();
+  ASSERT_EQ(wisp_budget_history(ledger_.c_str(), nullptr, 1e-5, 1, keep, &all, &error_), WISP_OK);
+  EXPECT_EQ(all.size(), 1u);
+  const wisp_on_spent stop = [](void* calls, const wisp_spent*) -> int32_t { return ++*static_cast<int*>(calls), 0; };
+  int calls = 0;
+  ASSERT_EQ(wisp_budget_history(ledger_.c_str(), nullptr, 1e-5, 9, stop, &calls, &error_), WISP_OK);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(wisp_budget_history(nullptr, nullptr, 1e-5, 0, keep, &all, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_budget_history(ledger_.c_str(), nullptr, 1e-5, 0, nullptr, &all, &error_), WISP_INVALID_ARGUMENT);
+}
+
+TEST_F(CDeploymentTest, ARunThatIsCancelledBeforeItsFirstStep_IsNotCharged) {
+  plan_.evaluation = WISP_EVALUATION_NONE;
+  MustPlan();
+  run_.cancelled = [](void*) { return 1; };
+  EXPECT_EQ(wisp_run_planned(&run_, nullptr, &error_), WISP_CANCELLED);
+  EXPECT_NE(std::string(error_.message).find("nothing was charged"), std::string::npos) << error_.message;
+  EXPECT_EQ(Budget().epsilon_stated, 0);
 }
 
 }  // namespace

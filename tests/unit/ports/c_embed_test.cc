@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "ports/c/wisp_deployment.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
@@ -333,6 +335,46 @@ TEST_F(CPlannedRunTest, ALoggerHearsOfStepsVerdictsAndEndsButOfNoRecord) {
   EXPECT_TRUE(hears(WISP_LOG_WARNING, "the plan has no steps left: nothing is trained"));
   logger.write = nullptr;
   EXPECT_EQ(RunPlanned(), WISP_INVALID_ARGUMENT);
+}
+
+TEST_F(CEmbedTest, ScoresAndVectors_AreThoseOfTheLists) {
+  ASSERT_EQ(wisp_model_open(base_.c_str(), &model_, &error_), WISP_OK) << error_.message;
+  wisp_model_info info = WISP_INIT(wisp_model_info);
+  ASSERT_EQ(wisp_model_info_read(model_, &info, &error_), WISP_OK);
+  const int32_t history[] = {1, 2, 3};
+  wisp_recommend_options seen = WISP_INIT(wisp_recommend_options);
+  seen.allow_seen = 1;
+  std::vector<wisp_recommendation> best(info.num_items);
+  size_t count = best.size();
+  ASSERT_EQ(wisp_recommend(model_, history, 3, &seen, best.data(), &count, &error_), WISP_OK) << error_.message;
+  std::vector<float> scores(info.num_items), state(info.width), items(size_t{info.num_items} * info.width);
+  ASSERT_EQ(wisp_score(model_, history, 3, scores.data(), scores.size(), &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(wisp_history_vector(model_, history, 3, state.data(), state.size(), &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(wisp_item_vectors(model_, items.data(), items.size(), &error_), WISP_OK) << error_.message;
+  const auto rest = [&](const wisp_recommendation& r) {  // the item's bias
+    double product = 0;
+    for (size_t i = 0; i < info.width; ++i) product += state[i] * items[size_t(r.item) * info.width + i];
+    return r.score - product;
+  };
+  const int32_t other[] = {5};
+  std::vector<float> others(info.num_items), other_state(info.width);
+  ASSERT_EQ(wisp_score(model_, other, 1, others.data(), others.size(), &error_), WISP_OK);
+  ASSERT_EQ(wisp_history_vector(model_, other, 1, other_state.data(), other_state.size(), &error_), WISP_OK);
+  for (const wisp_recommendation& r : best) {
+    EXPECT_EQ(scores[size_t(r.item)], r.score);
+    const double first = rest(r);
+    std::swap(state, other_state);
+    EXPECT_NEAR(rest({r.item, others[size_t(r.item)]}), first, 1e-4) << r.item;
+    std::swap(state, other_state);
+  }
+  EXPECT_EQ(wisp_score(model_, nullptr, 0, scores.data(), scores.size(), &error_), WISP_OK);
+  EXPECT_EQ(wisp_history_vector(model_, nullptr, 0, state.data(), state.size(), &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("it has no vector"), std::string::npos) << error_.message;
+  EXPECT_EQ(wisp_score(model_, nullptr, 3, scores.data(), scores.size(), &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_score(model_, history, 3, scores.data(), 3, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_item_vectors(model_, items.data(), items.size() + 1, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_item_vectors(nullptr, items.data(), items.size(), &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_history_vector(model_, history, 3, nullptr, state.size(), &error_), WISP_INVALID_ARGUMENT);
 }
 
 }  // namespace

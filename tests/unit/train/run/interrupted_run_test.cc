@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "runtime/data/event_log.h"
 #include "runtime/privacy/ledger/ledger_anchor.h"
@@ -412,6 +414,35 @@ TEST_F(InterruptedRun, CancelledBeforeItsFirstStepItChargesNothing) {
   const Status status = RunTrainingJob(job).status();
   EXPECT_NE(status.message().find("resumes from step 3"), std::string::npos) << status.message();
   EXPECT_EQ(Charged(), 3u);
+}
+
+// The callbacks sleep, so that a step lasts longer than a stop is waited for.
+TEST_F(InterruptedRun, AStepThatEndsSoon_IsTaken_AndALongOneIsGivenUp) {
+  for (const bool is_long : {false, true}) {
+    std::filesystem::remove(checkpoint_);
+    const uint64_t before = Charged();
+    TrainingJob job = Job();
+    uint64_t done = 0;
+    job.progress = [&](const JobProgress& p) {
+      done = p.step;
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      return true;
+    };
+    job.cancelled = [&] {
+      if (done == 2 && is_long) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+      return done == 2;
+    };
+    const Status status = RunTrainingJob(job).status();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.message();
+    const char* const said = is_long ? "in step 3 of 8, which took long and is lost; 3 steps were charged"
+                                     : "after step 3 of 8; 3 steps were charged";
+    EXPECT_NE(status.message().find(said), std::string::npos) << status.message();
+    EXPECT_EQ(ReadCheckpoint(checkpoint_)->step, is_long ? 2u : 3u);
+    EXPECT_EQ(Charged() - before, 3u);
+    const auto resumed = RunTrainingJob(Job());
+    ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+    EXPECT_EQ(Charged() - before, is_long ? 9u : 8u) << "what was given up is charged again";
+  }
 }
 
 }  // namespace
