@@ -55,6 +55,8 @@ FAULTS = [
          "cuda_methods_test:*StepsAre*"),
     ]),
     *table("runtime/train/trainer.cc", [
+        ("long-step-is-never-given-up", "StepStop::Ask", "now_ = true", "now_ = false",
+         "interrupted_run_test:InterruptedRun.AStepThatEndsSoon_IsTaken_AndALongOneIsGivenUp"),
         ("noise-of-workers-from-the-seed", "MakeStreams", "if (secure) {", "if (secure && i <= 1) {",
          "release_noise_test:ReleaseNoise.NothingOfSecureNoiseFollowsFromTheSeed"),
         ("sampling-from-the-seed", "MakeStreams", "if (secure) {", "if (secure && i > 0) {",
@@ -101,6 +103,8 @@ FAULTS = [
          "cuda_noise_order_test:*"),
     ]),
     *table("runtime/train/gradient_step.cc", [
+        ("given-up-step-is-released", "GradientStep::Run", "if (c.stop.now()) return Cancelled(", "if (false) return Cancelled(",
+         "interrupted_run_test:InterruptedRun.AStepThatEndsSoon_IsTaken_AndALongOneIsGivenUp"),
         ("dropout-by-place", "GradientStep::AddRecord", "IsPrivate(o) ? PrivateDropoutSeed",
          "IsPrivate(o) && i > context_->records.size() ? PrivateDropoutSeed",
          "step_guarantee_test:StepGuarantee.ARecordThatJoinsMovesNothingButItsOwnShare"),

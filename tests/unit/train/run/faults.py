@@ -21,7 +21,7 @@ FAULTS = [
          "declared_numbers_test:DeclaredNumbers.StepsAndProbabilityOfARunAreOfTheDeclaredRecords",
          "declared_numbers_test:DeclaredTexts.StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts"),
         ("noise-for-the-private-number", "PreparePrivacy",
-         "Budget::Calibrate(spec_.architecture, spec_.goal, options_)",
+         "Budget::Calibrate(spec_.architecture, spec_.goal, options_, {}, job_.cancelled)",
          "[&] { TrainingOptions o = options_; o.num_records_public = static_cast<uint32_t>(set_.records.size()); "
          "const Status s = Budget::Calibrate(spec_.architecture, spec_.goal, o); "
          "options_.privacy.noise_multiplier = o.privacy.noise_multiplier; return s; }()",
@@ -46,6 +46,9 @@ FAULTS = [
          "out_of_memory_test:OutOfMemory.SaysWhatWasChargedAndWhereItResumes"),
         ("cancelled-and-charged-all-the-same", "CheckNotCancelled", "!job_.cancelled || !job_.cancelled()", "true",
          "interrupted_run_test:InterruptedRun.CancelledBeforeItsFirstStepItChargesNothing"),
+        ("given-up-without-a-checkpoint", "StepGivenUp", "!options_.privacy.reproducible_seed) Save();",
+         "!options_.privacy.reproducible_seed) {}",
+         "interrupted_run_test:InterruptedRun.AStepThatEndsSoon_IsTaken_AndALongOneIsGivenUp"),
         ("what-was-spent-is-stated-once", "Show", "trainer_->num_charged() != shown_charged_ || ", "",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
         ("a-model-that-was-not-written-hides-a-charge", "AddChargeNote", "is_private() && !status.ok()",
