@@ -360,7 +360,7 @@ typedef struct wisp_progress { /* how far a run has got */
 
 /* Returns 0 to continue, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
-/* Returns 0 to continue, else stops the run within a second: before anything is charged, or in a long step. */
+/* Asked now and then: 0 continues, else the run stops within a second. A long step is given up, but stays charged. */
 typedef int (*wisp_cancelled_callback)(void* user_data);
 
 typedef struct wisp_personalise_options { /* one private run */

@@ -122,8 +122,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shel
 files, wait = json.loads(sys.argv[1]), sys.argv[2]
 sent = []
 def interrupt():
-    while wait == "charged" and not os.path.exists(files["ledger"]):
-        time.sleep(0.01)
+    if wait == "charged":
+        while not os.path.exists(files["ledger"]):  # it is made for the plan, just before the first charge
+            time.sleep(0.01)
+        time.sleep(1)
     sent.append(time.monotonic())
     os.kill(os.getpid(), signal.SIGINT)
 threading.Timer(0.2 if wait == "charged" else float(wait), interrupt).start()
