@@ -103,7 +103,8 @@ FAULTS = [
          "cuda_noise_order_test:*"),
     ]),
     *table("runtime/train/gradient_step.cc", [
-        ("given-up-step-is-released", "GradientStep::Run", "if (c.stop.now()) return Cancelled(", "if (false) return Cancelled(",
+        ("given-up-step-is-released", "GradientStep::Run", "if (c.stop.now()) return Cancelled(",
+         "if (false) return Cancelled(",
          "interrupted_run_test:InterruptedRun.AStepThatEndsSoon_IsTaken_AndALongOneIsGivenUp"),
         ("dropout-by-place", "GradientStep::AddRecord", "IsPrivate(o) ? PrivateDropoutSeed",
          "IsPrivate(o) && i > context_->records.size() ? PrivateDropoutSeed",
