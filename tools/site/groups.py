@@ -20,7 +20,7 @@ GROUPS = (
         (
             ("What runs where", "docs/platforms.md"),
             ("C and C++", "docs/c.md"),
-            ("Python", "docs/python.md"),
+            ("Python", (("Begin in Python", "docs/python.md"), ("A notebook", "docs/notebook.md"))),
             ("WebAssembly", "docs/wasm.md"),
             ("Android", "docs/android.md"),
             ("iOS and macOS", "docs/apple.md"),
