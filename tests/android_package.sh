@@ -189,7 +189,7 @@ jdk=$(dirname "$(dirname "$(readlink -f "$(command -v javac)" 2>/dev/null)")" 2>
 if [ -z "$libcxx" ] || [ ! -f "$jdk/jni.h" ]; then
   echo "not compiled for Android's triple: LLVM's C++ library (libc++-dev) or a JDK's jni.h is missing"
 else
-  for source in "$port"/jni/*.cc "$root"/runtime/privacy/{noise,ledger}/*.cc "$root"/kernels/host_memory.cc "$root"/runtime/core/*.cc; do
+  for source in "$port"/jni/*.cc "$root"/runtime/privacy/{noise,ledger}/*.cc "$root"/kernels/{host_memory,pages}.cc "$root"/runtime/core/*.cc; do
     clang++ --target=aarch64-linux-android28 -std=c++20 -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -Werror -nostdinc -isystem "$libcxx" -isystem "$resource" \
       -isystem /usr/aarch64-linux-gnu/include -isystem "$jdk" -isystem "$jdk/linux" -I"$root" -I"$build/include" -idirafter /usr/include \
       "$source" >out 2>&1 || fail "for Android: $(head -n 5 out)"

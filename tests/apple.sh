@@ -108,8 +108,7 @@ grep -q fmadd with.s && fail "unit.cc does not keep the compiler from fusing pro
 grep -q fmadd without.s || fail "without the pragma nothing is fused: this test shows nothing"
 
 # Code that differs on Apple's systems compiles over stand-ins for their headers, which are not here.
-for source in runtime/core/file.cc runtime/privacy/noise/random.cc runtime/privacy/ledger/ledger_rows.cc \
-  runtime/privacy/ledger/ledger_anchor.cc ports/c/wisp.cc; do
+for source in runtime/core/platform_posix.cc runtime/core/reason.cc kernels/pages.cc; do
   clang++ -std=c++20 -D__APPLE__ -Wall -Wextra -Wno-missing-field-initializers -Werror -DWISP_VERSION='"0"' -I"$here/stubs" \
     -include apple.h -I"$root" -c "$root/$source" -o apple.o 2>err || fail "$source for Apple's systems: $(head -c 600 err)"
   nm -u apple.o | grep -E ' (getentropy|getrandom|posix_fallocate|fallocate|renameat2|fdatasync|sync_file_range|memfd_create)$' &&

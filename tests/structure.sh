@@ -29,7 +29,7 @@ check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$
 # Two factories in runtime/layers choose the kind of a recommending model, and all other code runs any kind.
 while read -r hit; do breach "MakeModelView and MakeGraph choose the kind of a model: $hit"; done < <(
   sources runtime kernels ports tools | grep -v '^runtime/layers/' | xargs grep -n '^#include "runtime/layers/recommender\.h"')
-core='runtime/core/(date|decimal|fork|hex|reason|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
+core='runtime/core/(date|decimal|fork|hex|platform|reason|status|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
 check_arrows runtime/sqlite "runtime/sqlite/|$core"
 check_arrows runtime/privacy "runtime/(privacy|sqlite)/|$core"
 check_arrows runtime/privacy/noise "$noise|$core"
@@ -76,10 +76,19 @@ while read -r hit; do breach "in the library: $hit"; done < <(
     grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')
-# Functions that not every system has, or not with the same promise, are called in one place.
-uneven='\b(fsync|fdatasync|sync_file_range|getentropy|getrandom|renameat2|O_TMPFILE)\b *[(|;,]'
-while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entropy.h have this for every system: $hit"; done < <(
-  sources runtime ports/c | grep -vE '^runtime/(core/sync|privacy/noise/entropy)\.h$' | xargs grep -nE "$uneven" | grep -vE "//.*$uneven")
+# Systems differ in one interface of the library, runtime/core/platform.h; one file of the kernels, for pages of memory;
+# one of the program. Kernels of a GPU and what loads them are for systems that have those.
+platform='^(runtime/core/platform_(posix|windows)\.cc|kernels/pages\.cc|tools/wisp/system_(posix|windows)\.cc|kernels/(cuda|module)/.*|kernels/int8/arm_dot\.cc)$'
+system_header='^ *# *include *<((arpa|linux|mach|net|netinet|sys)/.*|aio|dirent|dlfcn|fcntl|fts|ftw|glob|grp|poll|pthread|pwd|sched|semaphore|spawn|termios|unistd|windows|winsock2|bcrypt|aclapi|sddl|shellapi|io|direct|process)(\.h)?>'
+while read -r hit; do breach "runtime/core/platform.h has what the library needs of a system: $hit"; done < <(
+  sources runtime kernels ports/c tools/wisp tools/convert | grep -vE "$platform" | xargs grep -niE "$system_header")
+# These come with headers of the language, and not every system has them, or not with the same promise.
+uneven='(^|[^:.>_A-Za-z])((f|fdata)sync|sync_file_range|getentropy|getrandom|renameat2|mkdtemp|mkstemp|realpath|O_TMPFILE|(std::)?(rename|remove|fopen)) *\([^)]'
+while read -r hit; do breach "runtime/core/platform.h has this for every system: $hit"; done < <(
+  sources runtime ports/c tools/wisp tools/convert | grep -vE "$platform|^ports/c/example\.c$" | xargs sed -s 's://.*$::' | grep -nE "$uneven")
+# A stream or std::filesystem reads a path by the code page of Windows, and ours are UTF-8.
+while read -r hit; do breach "runtime/core/native_path.h makes a path of this: $hit"; done < <(
+  sources tools/wisp tools/convert | xargs grep -nE 'std::[io]?fstream [a-z_]+\([^"N)]|std::filesystem::([a-z_]+)\([^)N"]' | grep -vE 'temp_directory_path|path\(')
 # Text leaves the program without characters that a terminal acts on, and JSON escapes them.
 while read -r hit; do breach "tools/wisp/output.h prints: $hit"; done < <(
   sources tools/wisp tools/lab | grep -vE '^tools/(wisp/output\.cc$|lab/bench/peers/)' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
@@ -110,7 +119,7 @@ while read -r hit; do breach "LLVM's C++ library of Debian 12 lacks this: $hit";
 # An app's language changes no number and no sentence. The sentences of the emulator and the GPU have no such numbers.
 asks_locale='\b(v?s?n?f?printf|strto(d|f|ld)|ato[fi]|sto(f|d|ld)|strerror(_r|_l)?|strftime|is(al(pha|num)|digit|space|upper|lower|punct|print|xdigit|w[a-z]+)|to(lower|upper)|setlocale|localeconv|strcoll|strxfrm|[a-z]+_category\(\)\.message|dlerror|[io]?f?stringstream|[io]fstream|std::locale|put_time|get_time) *[({< ]'
 while read -r hit; do breach "asks the program's locale; runtime/core has decimal.h, date.h, reason.h and text.h for this: $hit"; done < <(
-  sources runtime kernels ports/c | grep -vE '^(runtime/core/(decimal\.h|reason\.cc)|kernels/cuda/(emulate|gpu)/.*|kernels/module/module\.cc|ports/c/example\.c)$' |
+  sources runtime kernels ports/c | grep -vE '^(runtime/core/(decimal\.h|c_locale\.h|reason\.cc)|kernels/cuda/(emulate|gpu)/.*|kernels/module/module\.cc|ports/c/example\.c)$' |
     xargs grep -nE "$asks_locale" | grep -vE "//.*$asks_locale|utf8proc_to(lower|upper)")
 # The results of a layer or a gradient sink lie in a device's memory: only ops read and write it. The host writes record
 # data where they lie (GraphBase::Enter, and Classifier's one row per record); key_value_cache.h looks at sizes;

@@ -10,6 +10,7 @@
 #include "ports/c/device_c.h"
 #include "ports/c/options_c.h"
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/run_spec.h"
 
@@ -136,7 +137,7 @@ class Personalisation {
   std::string Dataset() const {
     const std::string_view path = o_.log_path;
     return std::string(o_.dataset != nullptr && o_.dataset[0] != '\0' ? std::string_view(o_.dataset)
-                                                                      : path.substr(path.find_last_of('/') + 1));
+                                                                      : path.substr(platform::FindName(path)));
   }
 
   static std::string RunName() {

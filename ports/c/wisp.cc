@@ -1,8 +1,6 @@
 // The C interface over the runtime: handles and messages. It lets no exception out.
 #include "ports/c/wisp.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,6 +13,7 @@
 
 #include "ports/c/device_c.h"
 #include "ports/c/model_c.h"
+#include "runtime/core/platform.h"
 
 namespace wisp::ports {
 namespace {
@@ -22,16 +21,9 @@ namespace {
 // Identifies the file at `path` and its state, without its contents' hash, which is the first word. All words are zero
 // if the system cannot tell; then nothing is remembered.
 wisp_verified MakeMark(const char* path) {
-  struct stat s;
-  if (stat(path, &s) != 0) return {};
-#if defined(__APPLE__)
-  const timespec& changed = s.st_mtimespec;
-#else
-  const timespec& changed = s.st_mtim;
-#endif
-  const auto time = static_cast<uint64_t>(changed.tv_sec) * 1000000000 + static_cast<uint64_t>(changed.tv_nsec);
-  return {{0, static_cast<uint64_t>(s.st_size), time,
-           static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
+  platform::FileInfo info;
+  if (platform::GetInfo(std::string(path), info) != 0) return {};
+  return {{0, info.size, static_cast<uint64_t>(info.changed_ns), info.number ^ info.device << 40}};
 }
 
 // Combines the marks of the model and its adapter, if there is one.

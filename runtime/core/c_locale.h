@@ -7,7 +7,12 @@
 #ifndef WISP_RUNTIME_CORE_C_LOCALE_H_
 #define WISP_RUNTIME_CORE_C_LOCALE_H_
 
-#if !defined(__ANDROID__) && !defined(__wasm__)  // these systems have no other locale
+#if defined(_WIN32)
+#include <locale.h>
+
+#include <string>
+#include <string_view>
+#elif !defined(__ANDROID__) && !defined(__wasm__)  // these systems have no other locale
 #define WISP_HAS_LOCALES 1
 #include <locale.h>
 #if defined(__APPLE__)
@@ -20,7 +25,23 @@ namespace wisp {
 // Sets the locale "C" for the thread that creates it, as long as it lives.
 class InCLocale {
  public:
-#if defined(WISP_HAS_LOCALES)
+#if defined(_WIN32)
+  InCLocale() : by_thread_(_configthreadlocale(_ENABLE_PER_THREAD_LOCALE)) {
+    const char* before = setlocale(LC_ALL, nullptr);
+    if (before != nullptr && std::string_view(before) != "C") before_ = before;
+    if (!before_.empty()) setlocale(LC_ALL, "C");
+  }
+  ~InCLocale() {
+    if (!before_.empty()) setlocale(LC_ALL, before_.c_str());
+    _configthreadlocale(by_thread_);
+  }
+  InCLocale(const InCLocale&) = delete;
+  InCLocale& operator=(const InCLocale&) = delete;
+
+ private:
+  int by_thread_;       // whether each thread has a locale of its own
+  std::string before_;  // empty for "C"
+#elif defined(WISP_HAS_LOCALES)
   InCLocale() : c_(newlocale(LC_ALL_MASK, "C", nullptr)), before_(uselocale(c_)) {}
   ~InCLocale() {
     uselocale(before_);

@@ -22,7 +22,11 @@ inline void Append(std::string& text, int number, size_t digits) {
 
 inline std::tm Utc(std::time_t seconds) {
   std::tm parts{};
+#if defined(_WIN32)
+  gmtime_s(&parts, &seconds);
+#else
   gmtime_r(&seconds, &parts);
+#endif
   return parts;
 }
 

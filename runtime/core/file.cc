@@ -1,28 +1,19 @@
 #include "runtime/core/file.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "runtime/core/hash.h"
 #include "runtime/core/hex.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
-#include "runtime/core/sync.h"
 
 namespace wisp {
 namespace {
@@ -30,39 +21,16 @@ namespace {
 // write(2) moves at most about 2 GiB a call. A smaller chunk keeps signals responsive.
 constexpr size_t kWriteChunk = size_t{1} << 28;
 
-int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
-  int fd;
-  do fd = open(path, flags | O_CLOEXEC, mode);
-  while (fd < 0 && errno == EINTR);
-  return fd;
-}
-
 // True if the header starts with SQLite's first bytes (sqlite.org/fileformat.html, 1.3). A file that exists but cannot
 // be read may be a database, so it counts as one.
 bool MayBeDatabase(const std::string& path) {
   constexpr char kMagic[] = "SQLite format 3";
   char header[sizeof kMagic] = {};
-  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
-  if (fd < 0) return errno == EACCES || errno == EPERM;
-  const ssize_t size = read(fd, header, sizeof header);
-  close(fd);
-  return size < 0 || (size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0);
-}
-
-// posix_fallocate(3), with a replacement for Apple's systems, which lack it. There the file keeps its size and the
-// reserved space lies behind its end.
-int Preallocate(int fd, off_t size_bytes) {
-#if defined(__APPLE__)
-  fstore_t room = {};
-  room.fst_flags = F_ALLOCATEALL;
-  room.fst_posmode = F_PEOFPOSMODE;
-  room.fst_length = size_bytes;
-  if (fcntl(fd, F_PREALLOCATE, &room) == 0) return 0;
-  if (errno == ENOTSUP) errno = EOPNOTSUPP;  // these are two different numbers on Apple's systems
-  return errno;
-#else
-  return posix_fallocate(fd, 0, size_bytes);
-#endif
+  const int fd = platform::Open(path, platform::kRead | platform::kNoWait);
+  if (fd < 0) return errno == EACCES || errno == EPERM || errno == EBUSY;
+  const int64_t size = platform::Read(fd, header, sizeof header);
+  platform::Close(fd);
+  return size < 0 || (size == static_cast<int64_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0);
 }
 
 // Suffixes of the files beside a database in which SQLite keeps recent changes.
@@ -81,55 +49,51 @@ bool HoldsDatabase(const std::string& path) {
 // locks the lock is refused, and nothing is removed.
 void RemoveIfAbandoned(const std::string& path) {
   if (MayBeDatabase(path)) return;  // the name looks like a temporary file's, but the file is not ours
-  const int fd = OpenRetrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  const int fd =
+      platform::Open(path, platform::kRead | platform::kWrite | platform::kNoFollow | platform::kNoWait);
   if (fd < 0) return;
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
-  close(fd);
+  if (platform::LockFile(fd, platform::Lock::kTryExclusive) == 0) platform::Remove(path);
+  platform::Close(fd);
 }
 
 // True if the writer of this temporary file is still at work. False on a file system without locks.
 bool IsHeld(const std::string& path) {
-  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const int fd = platform::Open(path, platform::kRead | platform::kNoFollow | platform::kNoWait);
   if (fd < 0) return false;
-  const bool is_held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  close(fd);
+  const bool is_held = platform::LockFile(fd, platform::Lock::kTryShared) != 0 && errno == EWOULDBLOCK;
+  platform::Close(fd);
   return is_held;
 }
 
 // The file's name without its folder.
-std::string GetName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string GetName(const std::string& path) { return path.substr(platform::FindName(path)); }
 
 // Identifies a file: by device and inode number if it exists, otherwise by those of its folder and by its name.
 struct FileIdentity {
-  dev_t device = 0;
-  ino_t number = 0;
+  uint64_t device = 0, number = 0;
   std::string name;
   bool operator==(const FileIdentity&) const = default;
 };
 
 // Follows all links. A link to a file that does not exist yet resolves to that file's path.
 std::string Resolved(std::string path) {
-  struct stat info;
+  platform::FileInfo info;
   constexpr int kMaxLinks = 40;
-  for (int i = 0; i < kMaxLinks && stat(path.c_str(), &info) != 0; ++i) {
-    char target[4096];
-    const ssize_t length = readlink(path.c_str(), target, sizeof target);
-    if (length <= 0) break;
-    const std::string to(target, static_cast<size_t>(length));
-    path = to.front() == '/' ? to : GetFolder(path) + "/" + to;
+  for (int i = 0; i < kMaxLinks && platform::GetInfo(path, info) != 0; ++i) {
+    const std::string to = platform::ReadLink(path);
+    if (to.empty()) break;
+    path = platform::IsAbsolute(to) ? to : GetFolder(path) + "/" + to;
   }
-  char* const real = realpath(path.c_str(), nullptr);
-  if (real != nullptr) path = real;
-  std::free(real);
-  return path;
+  const std::string real = platform::FindRealPath(path);
+  return real.empty() ? path : real;
 }
 
 std::optional<FileIdentity> FindIdentity(const std::string& given) {
   const std::string path = Resolved(given);
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0) return FileIdentity{info.st_dev, info.st_ino, ""};
-  if (stat(GetFolder(path).c_str(), &info) != 0) return std::nullopt;
-  return FileIdentity{info.st_dev, info.st_ino, GetName(path)};
+  platform::FileInfo info;
+  if (platform::GetInfo(path, info) == 0) return FileIdentity{info.device, info.number, ""};
+  if (platform::GetInfo(GetFolder(path), info) != 0) return std::nullopt;
+  return FileIdentity{info.device, info.number, GetName(path)};
 }
 
 // True for the names of our own temporary files. A user's "m.wisp.tmp-2026-11-27" is not one.
@@ -146,24 +110,16 @@ bool IsTemporary(const std::string& path, std::string_view numbers) {
 template <class Use>
 void ForEachTemporary(const std::string& path, const Use& use) {
   const std::string prefix = GetName(path) + ".tmp-";
-  DIR* listing = opendir(GetFolder(path).c_str());
-  if (listing == nullptr) return;
-  while (const dirent* entry = readdir(listing)) {
-    const std::string name = entry->d_name;
-    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
-    if (!IsTemporary(path, std::string_view(name).substr(prefix.size()))) continue;
-    use(path.substr(0, path.size() - GetName(path).size()) + name);
-  }
-  closedir(listing);
+  platform::ForEachName(GetFolder(path), [&](const std::string& name) {
+    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) return;
+    if (!IsTemporary(path, std::string_view(name).substr(prefix.size()))) return;
+    use(path.substr(0, platform::FindName(path)) + name);
+  });
 }
 
 }  // namespace
 
-std::string GetFolder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
+std::string GetFolder(const std::string& path) { return platform::GetFolder(path); }
 
 std::string TemporaryName(const std::string& path, uint64_t process, uint64_t number) {
   const std::string end = ".tmp-" + std::to_string(process) + "-" + std::to_string(number);
@@ -174,11 +130,12 @@ std::string TemporaryName(const std::string& path, uint64_t process, uint64_t nu
 void RemoveAbandoned(const std::string& path) { ForEachTemporary(path, RemoveIfAbandoned); }
 
 Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset, uint64_t length) {
-  struct stat info;
-  if (fstat(descriptor, &info) != 0) return IoError(name, ": cannot be examined: ", Reason(errno));
-  if (S_ISDIR(info.st_mode)) return IoError(name, ": is a folder, a file is needed");
-  if (!S_ISREG(info.st_mode)) return IoError(name, ": is not a regular file, and only those can be mapped");
-  const auto whole = static_cast<uint64_t>(info.st_size);
+  platform::FileInfo info;
+  if (platform::GetInfo(descriptor, info) != 0) return IoError(name, ": cannot be examined: ", Reason(errno));
+  if (info.type == platform::FileType::kFolder) return IoError(name, ": is a folder, a file is needed");
+  if (info.type != platform::FileType::kRegular)
+    return IoError(name, ": is not a regular file, and only those can be mapped");
+  const uint64_t whole = info.size;
   if (offset > whole || length > whole - offset)
     return InvalidArgument(name, ": bytes from ", offset, " on, ", length, " of them, are not within the file's ",
                            whole);
@@ -186,12 +143,9 @@ Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset,
   if (size > std::numeric_limits<size_t>::max() / 2)
     return Unsupported(name, ": has ", size, " bytes, more than this device can map");
   if (size == 0) return OkStatus();
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t skipped = offset % page;
-  void* data = mmap(nullptr, static_cast<size_t>(size + skipped), PROT_READ, MAP_PRIVATE, descriptor,
-                    static_cast<off_t>(offset - skipped));
-  if (data == MAP_FAILED) return IoError(name, ": cannot be mapped: ", Reason(errno));
-  data_ = static_cast<const std::byte*>(data);
+  const uint64_t skipped = offset % platform::GetMapUnit();
+  data_ = platform::Map(descriptor, offset - skipped, static_cast<size_t>(size + skipped));
+  if (data_ == nullptr) return IoError(name, ": cannot be mapped: ", Reason(errno));
   size_ = static_cast<size_t>(size + skipped);
   skipped_ = static_cast<size_t>(skipped);
   return OkStatus();
@@ -199,12 +153,12 @@ Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset,
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   if (path.empty()) return InvalidArgument("a file's name is empty");
-  // With O_NONBLOCK opening a pipe returns at once, so that the pipe is refused instead of waited for.
-  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+  // With kNoWait opening a pipe returns at once, so that the pipe is refused instead of waited for.
+  const int fd = platform::Open(path, platform::kRead | platform::kNoWait);
   if (fd < 0) return IoError(path, ": cannot be opened: ", Reason(errno));
   MappedFile file;
   const Status status = file.Map(path, fd, 0, 0);
-  close(fd);
+  platform::Close(fd);
   if (!status.ok()) return status;
   return file;
 }
@@ -229,15 +183,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ != nullptr) platform::Unmap(data_, size_);
 }
 
 Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAccess access) {
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+  platform::FileInfo info;
+  if (platform::GetInfo(path, info) == 0 && info.type != platform::FileType::kRegular) {
     return InvalidArgument(path, ": is not a regular file and will not be replaced by one");
   }
-  if (path.empty() || path.back() == '/') return InvalidArgument("\"", path, "\" does not name a file to write");
+  if (platform::FindName(path) == path.size()) return InvalidArgument("\"", path, "\" does not name a file to write");
   if (HoldsDatabase(path))
     return InvalidArgument(
         path, ": is an SQLite database, a log or a ledger, or may be one, and will not be replaced: name another file");
@@ -246,16 +200,16 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
   FileReplacement out;
   out.path_ = path;
   while (true) {
-    const std::string name = TemporaryName(path, static_cast<uint64_t>(getpid()), counter++);
-    out.fd_ = OpenRetrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, access == FileAccess::kOwner ? 0600 : 0666);
+    const std::string name = TemporaryName(path, static_cast<uint64_t>(platform::GetProcess()), counter++);
+    out.fd_ =
+        platform::Open(name, platform::kWrite | platform::kCreate | platform::kNew,
+                       access == FileAccess::kOwner ? platform::NewFile::kOwner : platform::NewFile::kShared);
     if (out.fd_ < 0 && errno == EEXIST) continue;
     if (out.fd_ < 0) return out.Error("the new file cannot be created beside it");
     // Between creation and lock, another writer may have removed the file as abandoned. Then try again.
-    int locked;
-    do locked = flock(out.fd_, LOCK_EX);
-    while (locked != 0 && errno == EINTR);
-    if (locked == 0 && fstat(out.fd_, &info) == 0 && info.st_nlink == 0) {
-      close(out.fd_);
+    const bool is_locked = platform::LockFile(out.fd_, platform::Lock::kExclusive) == 0;
+    if (is_locked && platform::GetInfo(out.fd_, info) == 0 && info.num_names == 0) {
+      platform::Close(out.fd_);
       continue;
     }
     out.temporary_ = name;
@@ -271,17 +225,17 @@ FileReplacement::FileReplacement(FileReplacement&& other) noexcept
       reserved_(other.reserved_) {}
 
 FileReplacement::~FileReplacement() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
-  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) platform::Remove(temporary_);
+  if (fd_ >= 0) platform::Close(fd_);
 }
 
 Status FileReplacement::Error(const char* doing) const { return IoError(path_, ": ", doing, ": ", Reason(errno)); }
 
 Status FileReplacement::CheckOnlyWriter() const {
   // Look a second time: whoever checks whether a file can be written also has a temporary file for a moment.
-  constexpr useconds_t kMoment = 5000;
+  constexpr int kMomentUs = 5000;
   for (int look = 0; look < 3; ++look) {
-    if (look > 0) usleep(kMoment);
+    if (look > 0) platform::Sleep(kMomentUs);
     bool has_other = false;
     ForEachTemporary(path_, [&](const std::string& name) { has_other |= name != temporary_ && IsHeld(name); });
     if (!has_other) return OkStatus();
@@ -290,9 +244,7 @@ Status FileReplacement::CheckOnlyWriter() const {
 }
 
 Status FileReplacement::Reserve(uint64_t size_bytes) {
-  int error;
-  do error = size_bytes == 0 ? 0 : Preallocate(fd_, static_cast<off_t>(size_bytes));
-  while (error == EINTR);
+  const int error = size_bytes == 0 ? 0 : platform::Reserve(fd_, size_bytes);
   reserved_ = size_bytes;
   // On file systems that answer EINVAL or EOPNOTSUPP, no space can be reserved, so nothing is promised.
   if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();
@@ -302,8 +254,7 @@ Status FileReplacement::Reserve(uint64_t size_bytes) {
 
 Status FileReplacement::Write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = write(fd_, bytes.data(), std::min(bytes.size(), kWriteChunk));
-    if (done < 0 && errno == EINTR) continue;
+    const int64_t done = platform::Write(fd_, bytes.data(), std::min(bytes.size(), kWriteChunk));
     if (done < 0) return Error("writing failed");
     if (done == 0) {  // an emulated file system that is full may return 0
       errno = ENOSPC;
@@ -326,37 +277,34 @@ Status FileReplacement::WriteZeros(size_t count) {
 }
 
 Status FileReplacement::Commit() {
-  if (reserved_ > size_ && ftruncate(fd_, static_cast<off_t>(size_)) != 0)
+  if (reserved_ > size_ && platform::Truncate(fd_, size_) != 0)
     return Error("the room that was left over cannot be given back");
-  int synced;
-  do synced = SyncToDisk(fd_);
-  while (synced != 0 && errno == EINTR);
-  if (synced != 0) return Error("the new file cannot be synced to the disk");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) return Error("the new file cannot be put in its place");
+  if (platform::Sync(fd_) != 0) return Error("the new file cannot be synced to the disk");
+  if (platform::Rename(temporary_, path_) != 0) return Error("the new file cannot be put in its place");
   temporary_.clear();
   // Closing the file releases the lock. Close it only now, so that nobody removes the temporary file as abandoned.
-  const int closed = close(std::exchange(fd_, -1));
+  const int closed = platform::Close(std::exchange(fd_, -1));
   if (closed != 0 && errno != EINTR) return Error("the file was replaced, but closing it failed");
-  const int folder = OpenRetrying(GetFolder(path_).c_str(), O_RDONLY | O_DIRECTORY);
+  const int folder = platform::Open(GetFolder(path_), platform::kRead | platform::kFolder);
   if (folder < 0) return Error("the file was replaced, but its folder cannot be opened to be synced");
   // Some file systems cannot sync folders and answer EINVAL. No stronger promise is possible on them.
-  const bool failed = SyncToDisk(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
+  const bool failed = platform::Sync(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
   const int error = errno;
-  close(folder);
+  platform::Close(folder);
   errno = error;
   if (failed) return Error("the file was replaced, but its folder cannot be synced");
   return OkStatus();
 }
 
 Status MakePrivate(const std::string& path) {
-  const int fd = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
-  if (fd >= 0) return close(fd) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
-  struct stat info;
-  if (errno == EEXIST && (stat(path.c_str(), &info) == 0 || errno != ENOENT)) return OkStatus();
+  const int fd = platform::Open(path, platform::kWrite | platform::kCreate | platform::kNew);
+  if (fd >= 0) return platform::Close(fd) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
+  platform::FileInfo info;
+  if (errno == EEXIST && (platform::GetInfo(path, info) == 0 || errno != ENOENT)) return OkStatus();
   if (errno != ENOENT) return IoError(path, ": cannot be made: ", Reason(errno));
   // `path` is a symbolic link to a file that does not exist yet.
-  const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);
-  return linked >= 0 && close(linked) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
+  const int linked = platform::Open(path, platform::kWrite | platform::kCreate, platform::NewFile::kOwner);
+  return linked >= 0 && platform::Close(linked) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
 }
 
 Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path).status(); }
@@ -393,7 +341,7 @@ Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> oth
 Status RemoveFile(const std::string& path) {
   if (HoldsDatabase(path))
     return InvalidArgument(path, ": is an SQLite database, a log or a ledger, or may be one, and will not be removed");
-  return unlink(path.c_str()) == 0 || errno == ENOENT ? OkStatus()
+  return platform::Remove(path) == 0 || errno == ENOENT ? OkStatus()
                                                       : IoError(path, ": it cannot be removed: ", Reason(errno));
 }
 

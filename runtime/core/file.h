@@ -1,5 +1,5 @@
 // Files of the operating system: read-only mappings, and replacements that happen entirely or not at all. Does not know
-// what files contain. POSIX.
+// what files contain.
 //
 //   WISP_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open("model.wisp"));
 //   Parse(file.bytes());

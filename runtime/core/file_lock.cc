@@ -1,28 +1,17 @@
 #include "runtime/core/file_lock.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <utility>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 
 namespace wisp {
 namespace {
 
 bool IsEmpty(int fd) {
-  struct stat info;
-  return fstat(fd, &info) == 0 && info.st_size == 0;
-}
-
-// Returns 0 or the error number.
-int Lock(int fd) {
-  int failed = 0;
-  while ((failed = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {}
-  return failed == 0 ? 0 : errno;
+  platform::FileInfo info;
+  return platform::GetInfo(fd, info) == 0 && info.size == 0;
 }
 
 }  // namespace
@@ -32,10 +21,10 @@ int Lock(int fd) {
 Result<FileLock> FileLock::Take(const std::string& path, const std::string& held) {
   constexpr int kMostTimes = 100;
   for (int i = 0; i < kMostTimes; ++i) {
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    const int failed = fd < 0 ? errno : Lock(fd);
+    const int fd = platform::Open(path, platform::kRead | platform::kWrite | platform::kCreate | platform::kNoFollow);
+    const int failed = fd >= 0 && platform::LockFile(fd, platform::Lock::kTryExclusive) == 0 ? 0 : errno;
     if (failed != 0) {
-      if (fd >= 0) close(fd);
+      if (fd >= 0) platform::Close(fd);
       return failed == EWOULDBLOCK ? IoError(held) : IoError(path, ": the lock cannot be taken: ", Reason(failed));
     }
     FileLock lock(fd, path);
@@ -45,9 +34,8 @@ Result<FileLock> FileLock::Take(const std::string& path, const std::string& held
 }
 
 bool FileLock::IsThere() const {
-  struct stat ours, there;
-  return fstat(fd_, &ours) == 0 && lstat(path_.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
-         ours.st_ino == there.st_ino;
+  platform::FileInfo ours, there;
+  return platform::GetInfo(fd_, ours) == 0 && platform::GetLinkInfo(path_, there) == 0 && ours.IsSame(there);
 }
 
 FileLock::FileLock(FileLock&& other) noexcept
@@ -56,8 +44,8 @@ FileLock::FileLock(FileLock&& other) noexcept
 FileLock::~FileLock() {
   if (fd_ < 0) return;
   // A forked child has the file too, but its parent's lock must stay. A file with contents is not ours.
-  if (!origin_.IsForked() && IsThere() && IsEmpty(fd_)) unlink(path_.c_str());
-  close(fd_);
+  if (!origin_.IsForked() && IsThere() && IsEmpty(fd_)) platform::Remove(path_);
+  platform::Close(fd_);
 }
 
 }  // namespace wisp

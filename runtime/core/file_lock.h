@@ -1,6 +1,6 @@
 // A lock on a file of its own, so that one process works at a time. The destructor releases it, and so does the end of
 // the process, whatever ends it. The destructor removes the file, which is empty; a file with contents stays. If a
-// killed process left its file, the next lock uses it. POSIX.
+// killed process left its file, the next lock uses it.
 //
 //   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take("mine.wisp.lock", "another run writes mine.wisp"));
 #ifndef WISP_RUNTIME_CORE_FILE_LOCK_H_

@@ -1,30 +1,21 @@
 #include "runtime/core/fork.h"
 
-#include <unistd.h>
-
-#if !defined(__wasm__)
-#include <pthread.h>
-#endif
+#include "runtime/core/platform.h"
 
 namespace wisp {
 
 std::atomic<uint32_t> num_forks = 0;
 
 int WatchForks() {
-#if defined(__wasm__)
-  return 0;  // a web page cannot fork
-#else
-  static const int refused =
-      pthread_atfork(nullptr, nullptr, [] { num_forks.fetch_add(1, std::memory_order_relaxed); });
+  static const int refused = platform::WatchForks([] { num_forks.fetch_add(1, std::memory_order_relaxed); });
   return refused;
-#endif
 }
 
 Origin::Origin()
-    : forks_(num_forks.load(std::memory_order_relaxed)), process_(WatchForks() == 0 ? 0 : static_cast<int>(getpid())) {}
+    : forks_(num_forks.load(std::memory_order_relaxed)), process_(WatchForks() == 0 ? 0 : platform::GetProcess()) {}
 
 bool Origin::IsForked() const {
-  return forks_ != num_forks.load(std::memory_order_relaxed) || (process_ != 0 && process_ != getpid());
+  return forks_ != num_forks.load(std::memory_order_relaxed) || (process_ != 0 && process_ != platform::GetProcess());
 }
 
 Status ForkedError(std::string_view what) {

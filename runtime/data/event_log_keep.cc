@@ -1,5 +1,4 @@
 // Pruning, erasing, copying and counting the events of a log.
-#include <sys/stat.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
 #include "runtime/data/lines.h"
@@ -178,7 +178,7 @@ Status EventLog::Backup(const std::string& copy) const {
   constexpr size_t kWriteVersionAt = 18, kReadVersionAt = 19;  // 2: a write-ahead log is possible; 1: it is not
   WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
   // Any existing file refuses: a mistyped name may be a model's.
-  if (struct stat there; lstat(copy.c_str(), &there) == 0)
+  if (platform::FileInfo there; platform::GetLinkInfo(copy, there) == 0)
     return InvalidArgument(copy, ": is there already and will not be replaced by a copy of a log: name another file");
   sqlite3_int64 size = 0;
   const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),

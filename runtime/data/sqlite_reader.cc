@@ -1,11 +1,11 @@
 // Reads a table of events from a SQLite file. Only reading by session writes to it.
 #include <sqlite3.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 #include "runtime/data/columns.h"
 #include "runtime/data/lines.h"
@@ -57,8 +57,8 @@ const char* TypeName(int type) {
 
 Result<Database> Open(const std::string& path, bool to_write) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) return IoError(path, ": the log cannot be opened: ", Reason(errno));
+  if (platform::FileInfo info; platform::GetInfo(path, info) != 0)
+    return IoError(path, ": the log cannot be opened: ", Reason(errno));
   sqlite3* opened = nullptr;
   const int code = to_write ? sqlite::Open(path, SQLITE_OPEN_READWRITE, &opened) : sqlite::OpenToRead(path, &opened);
   Database database(opened);

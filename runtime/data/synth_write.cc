@@ -1,12 +1,11 @@
 // Writes synthetic data, always through FileReplacement; a database is first made in memory.
 #include <sqlite3.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <span>
 
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/data/synth.h"
 #include "runtime/sqlite/open.h"
 
@@ -115,7 +114,7 @@ Status WriteSqliteLog(const std::string& path, const SynthData& data) {
   WISP_RETURN_IF_ERROR(CheckWritable(path));
   // SQLite would play the old database's journal into the new one.
   for (const char* journal : {"-wal", "-journal"}) {
-    if (access((path + journal).c_str(), F_OK) != 0) continue;
+    if (!platform::IsThere(path + journal)) continue;
     return IoError(path, ": will not be replaced while ", path, journal,
                    " is there, which a database left behind: name another file");
   }

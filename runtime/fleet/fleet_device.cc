@@ -1,13 +1,13 @@
 #include "runtime/fleet/fleet_device.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "runtime/core/date.h"
 #include "runtime/core/hex.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/data/readers.h"
 #include "runtime/fleet/fleet_budget.h"
@@ -130,7 +130,7 @@ Result<std::vector<Participation>> FleetDevice::ListParticipations() const {
 // records are protected, only a log that is not there counts as empty.
 Result<data::Sequences> FleetDevice::ReadLog() const {
   std::error_code error;
-  if (!std::filesystem::exists(options_.log_path, error)) return data::Sequences();
+  if (!platform::IsThere(options_.log_path)) return data::Sequences();
   const Result<data::ItemIndex> index = data::ItemIndex::Make(options_.base_path, GetItemKeys(*options_.base));
   Status failed = index.status();
   if (index.ok()) {

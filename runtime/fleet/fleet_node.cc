@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
 #include "runtime/core/file.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/hex.h"
+#include "runtime/core/platform.h"
 
 namespace wisp::fleet {
 namespace {
@@ -37,7 +37,7 @@ std::span<const std::byte> AsBytes(std::string_view text) { return std::as_bytes
 // The bytes of a file, or nullopt if it does not exist.
 Result<std::optional<std::string>> Load(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::optional<std::string>();
+  if (!platform::IsThere(path)) return std::optional<std::string>();
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   return std::optional<std::string>(std::in_place, reinterpret_cast<const char*>(file.bytes().data()),
                                     file.bytes().size());

@@ -1,9 +1,5 @@
 #include "runtime/personalise/forecast.h"
 
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -16,6 +12,7 @@
 #include <utility>
 
 #include "runtime/core/file_lock.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/bias_weight.h"
@@ -430,8 +427,9 @@ class MadeUpFolder {
   // Also removes folders that killed processes left.
   static Result<MadeUpFolder> Make(const std::string& ledger_path) {
     RemoveAbandoned(ledger_path);
-    std::string path = ledger_path + std::string(kMeasuring) + std::string(kAnyEnd);
-    if (mkdtemp(path.data()) == nullptr) return IoError(path, ": the folder to measure in cannot be made");
+    const std::string begin = ledger_path + std::string(kMeasuring);
+    std::string path = platform::MakeNewFolder(begin);
+    if (path.empty()) return IoError(begin, "...: the folder to measure in cannot be made");
     return Take(std::move(path));
   }
   MadeUpFolder(MadeUpFolder&& other) noexcept
@@ -440,16 +438,16 @@ class MadeUpFolder {
   ~MadeUpFolder() {
     if (path_.empty()) return;
     for (const std::string& ledger : {steps(), plan()}) {
-      for (const char* suffix : {"", "-journal", "-wal", "-shm", "-turn"}) std::remove((ledger + suffix).c_str());
+      for (const char* suffix : {"", "-journal", "-wal", "-shm", "-turn"}) platform::Remove(ledger + suffix);
     }
     lock_.reset();
-    rmdir(path_.c_str());
+    platform::RemoveFolder(path_);
   }
   std::string steps() const { return path_ + "/steps"; }
   std::string plan() const { return path_ + "/plan"; }
 
  private:
-  static constexpr std::string_view kMeasuring = ".measuring-", kAnyEnd = "XXXXXX";
+  static constexpr std::string_view kMeasuring = ".measuring-";
 
   MadeUpFolder(std::string path, FileLock lock)
       : path_(std::move(path)), lock_(std::make_unique<FileLock>(std::move(lock))) {}
@@ -463,19 +461,19 @@ class MadeUpFolder {
   }
 
   static void RemoveAbandoned(const std::string& ledger_path) {
-    const size_t name_at = ledger_path.rfind('/') + 1;  // 0 without a folder
+    const size_t name_at = platform::FindName(ledger_path);  // 0 without a folder
     const std::string folder = ledger_path.substr(0, name_at);
     const std::string begin = ledger_path.substr(name_at) + std::string(kMeasuring);
-    DIR* const listing = opendir(folder.empty() ? "." : folder.c_str());
-    if (listing == nullptr) return;
-    while (const dirent* entry = readdir(listing)) {
-      const std::string name = entry->d_name, path = folder + name;
-      struct stat info;
-      if (name.size() == begin.size() + kAnyEnd.size() && name.starts_with(begin) && lstat(path.c_str(), &info) == 0 &&
-          S_ISDIR(info.st_mode) && lstat(LockIn(path).c_str(), &info) == 0)
-        (void)Take(path);
-    }
-    closedir(listing);
+    std::vector<std::string> abandoned;
+    platform::ForEachName(folder.empty() ? "." : folder, [&](const std::string& name) {
+      const std::string path = folder + name;
+      platform::FileInfo info;
+      if (name.size() == begin.size() + platform::kNewFolderEnd && name.starts_with(begin) &&
+          platform::GetLinkInfo(path, info) == 0 && info.type == platform::FileType::kFolder &&
+          platform::GetLinkInfo(LockIn(path), info) == 0)
+        abandoned.push_back(path);
+    });
+    for (const std::string& path : abandoned) (void)Take(path);
   }
 
   std::string path_;

@@ -1,18 +1,17 @@
 #include "runtime/personalise/plan_files.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 
 namespace wisp {
 namespace {
 
-bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+bool IsThere(const std::string& path) { return platform::IsThere(path); }
 
 Status Failed(const std::string& path, const char* doing) { return IoError(path, ": ", doing, ": ", Reason(errno)); }
 
@@ -31,7 +30,7 @@ Status PlanFiles::ForgetWeighed() const { return RemoveFile(weighed); }
 Status PlanFiles::ForgetCandidateAlone() const { return RemoveFile(candidate); }
 
 Status PlanFiles::BeginWithCandidate() const {
-  if (std::rename(candidate.c_str(), start.c_str()) != 0) return Failed(candidate, "it cannot be renamed");
+  if (platform::Rename(candidate, start) != 0) return Failed(candidate, "it cannot be renamed");
   return OkStatus();
 }
 

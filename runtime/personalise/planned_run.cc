@@ -1,7 +1,5 @@
 #include "runtime/personalise/planned_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -9,6 +7,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/catalogue.h"
@@ -86,7 +85,7 @@ class PlannedRun {
 
   // Nothing is deleted or replaced before all readable files are known to belong to this plan.
   Status OpenFiles() {
-    has_output_ = access(files_.served.c_str(), F_OK) == 0;
+    has_output_ = platform::IsThere(files_.served);
     if (has_output_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
     WISP_RETURN_IF_ERROR(CheckWeighedBase(files_.weighed, base_));
     WISP_ASSIGN_OR_RETURN(models_, HealPlanModels(files_, base_, Warn()));
@@ -142,7 +141,7 @@ class PlannedRun {
   Status ServeReference() {
     if (settings().evaluations == 0) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto better, FindBetterWeight(ledger_, settings(), base_.content_hash()));
-    const bool is_taken_back = !better && access(files_.weighed.c_str(), F_OK) == 0;
+    const bool is_taken_back = !better && platform::IsThere(files_.weighed);
     weighed_.reset();
     if (better) {
       WISP_ASSIGN_OR_RETURN(weighed_, OpenWeighedBase(files_.weighed, base_, *better, ledger_, settings()));

@@ -1,13 +1,12 @@
 #include "runtime/personalise/rebase.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
+#include "runtime/core/platform.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/provenance.h"
@@ -135,7 +134,7 @@ bool IsDone(const PlanFiles& files, const ModelFile& from, const ModelFile& to) 
 
 // True if people are served a model that learned. A damaged one is served to nobody.
 Result<bool> ServesLearned(const PlanFiles& files, const ModelFile& from, const ModelFile& to) {
-  if (access(files.served.c_str(), F_OK) != 0 || IsServedDamaged(files)) return false;
+  if (!platform::IsThere(files.served) || IsServedDamaged(files)) return false;
   WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files.served));
   if (served.content_hash() == from.content_hash() || served.content_hash() == to.content_hash()) return false;
   if (BeganWith(served, from) || BeganWith(served, to)) return true;

@@ -1,12 +1,11 @@
 #include "runtime/personalise/run_figures.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <span>
 #include <string_view>
 
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/privacy/named_numbers.h"
 
 namespace wisp {
@@ -24,7 +23,7 @@ void ForEachFigure(Figures& f, const Use& field) {
 
 Result<std::vector<RunFigures>> ReadRunFigures(const std::string& path) {
   std::vector<RunFigures> runs;
-  if (access(path.c_str(), F_OK) != 0) return runs;
+  if (!platform::IsThere(path)) return runs;
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   std::string_view rest(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   while (!rest.empty()) {

@@ -1,10 +1,9 @@
 #include "runtime/personalise/weighed_base.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <vector>
 
+#include "runtime/core/platform.h"
 #include "runtime/model/provenance.h"
 #include "runtime/personalise/evaluation_rule.h"
 #include "runtime/personalise/plan_files.h"
@@ -98,7 +97,7 @@ Result<std::optional<BetterWeight>> FindBetterWeight(const privacy::Ledger& ledg
 
 Result<ModelFile> OpenWeighedBase(const std::string& path, const ModelFile& base, const BetterWeight& better,
                                   const privacy::Ledger& ledger, const DeploymentSettings& settings) {
-  if (access(path.c_str(), F_OK) == 0) {
+  if (platform::IsThere(path)) {
     Result<ModelFile> there = ModelFile::Open(path, Verify::kFull);
     if (there.ok() && IsWeighedFrom(*there, base) && there->provenance().back().description == Describe(better))
       return there;

@@ -1,17 +1,11 @@
 #include "runtime/sqlite/open.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -19,6 +13,7 @@
 #include <utility>
 
 #include "runtime/core/hex.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 
@@ -42,31 +37,36 @@ constexpr char kRemoveIt[] = "; no program of ours leaves such a file: remove it
 
 // The reason why SQLite must not use `path`, a database's name with an ending; "" if it may, or if nothing is there.
 std::string FaultBeside(const std::string& path) {
-  struct stat info;
-  if (lstat(path.c_str(), &info) != 0) return "";
-  if (!S_ISREG(info.st_mode)) return "'" + path + "' beside it is not a regular file" + kRemoveIt;
-  if (info.st_nlink > 1)
+  platform::FileInfo info;
+  if (platform::GetLinkInfo(path, info) != 0) return "";
+  if (info.type != platform::FileType::kRegular) return "'" + path + "' beside it is not a regular file" + kRemoveIt;
+  if (info.num_names > 1)
     return "'" + path + "' beside it is also known by another name (hard links), and SQLite would write to it" +
            kRemoveIt;
   // In a folder where everybody may create files, SQLite would take a planted file for the database's own pages.
-  struct stat database;
-  const bool is_known = stat(path.substr(0, path.rfind('-')).c_str(), &database) == 0;
-  if (is_known && info.st_uid != database.st_uid && info.st_uid != 0 && (database.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+  platform::FileInfo database;
+  const bool is_known = platform::GetInfo(path.substr(0, path.rfind('-')), database) == 0;
+  if (is_known && info.owner != database.owner && info.owner != 0 && !database.others_can_write)
     return "'" + path + "' beside it belongs to another user, who may not write to the database itself" + kRemoveIt;
   return "";
+}
+
+int OpenJournal(const std::string& path) {
+  return platform::Open(path, platform::kRead | platform::kNoWait | platform::kNoFollow);
 }
 
 std::string FindJournalFault(const std::string& path) {
   std::string fault = FaultBeside(path);
   if (!fault.empty()) return fault;
   // Nobody locks a journal, so closing it here drops no lock.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  const int file = OpenJournal(path);
   if (file < 0) return "";
-  struct stat info;
-  const bool names = fstat(file, &info) == 0 && NamesSuperJournal(info.st_size, [&](void* to, size_t n, int64_t at) {
-                       return pread(file, to, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n);
+  platform::FileInfo info;
+  const bool names = platform::GetInfo(file, info) == 0 &&
+                     NamesSuperJournal(static_cast<int64_t>(info.size), [&](void* to, size_t n, int64_t at) {
+                       return platform::ReadAt(file, to, n, static_cast<uint64_t>(at)) == static_cast<int64_t>(n);
                      });
-  close(file);
+  platform::Close(file);
   return names ? "'" + path + "' beside it names another journal (a super-journal), and SQLite would delete that file" +
                      kRemoveIt
                : "";
@@ -74,8 +74,9 @@ std::string FindJournalFault(const std::string& path) {
 
 // Checks the name that SQLite uses, which has no links.
 std::string FindFault(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "is not a regular file, and a database is one";
+  platform::FileInfo info;
+  if (platform::GetInfo(path, info) == 0 && info.type != platform::FileType::kRegular)
+    return "is not a regular file, and a database is one";
   std::string fault = FindJournalFault(path + "-journal");
   if (fault.empty()) fault = FaultBeside(path + "-wal");
   // SQLite opens this file by itself, empties it and writes to it.
@@ -83,8 +84,8 @@ std::string FindFault(const std::string& path) {
 }
 
 std::string WithoutLinks(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
-  return real == nullptr ? path : real.get();
+  const std::string real = platform::FindRealPath(path);
+  return real.empty() ? path : real;
 }
 
 // The methods of a kind of file, with our own lock.
@@ -178,6 +179,21 @@ int OpenGuarded(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flag
   }
 }
 
+// A power cut may bring back a journal whose removal is not on the disk, and SQLite would then undo a commit, such as a
+// charge. Where folders cannot be synced, a journal is emptied first, and that is synced: an empty one undoes nothing.
+bool EmptyDurably(const char* name) {
+  const int file = platform::Open(name, platform::kRead | platform::kWrite | platform::kNoFollow);
+  if (file < 0) return errno == ENOENT;
+  const bool is_empty = platform::Truncate(file, 0) == 0 && platform::Sync(file) == 0;
+  platform::Close(file);
+  return is_empty;
+}
+
+int Delete(sqlite3_vfs* vfs, const char* name, int syncs_folder) {
+  if (!platform::kSyncsFolders && syncs_folder != 0 && !EmptyDurably(name)) return SQLITE_IOERR_DELETE;
+  return Under(vfs)->xDelete(Under(vfs), name, syncs_folder);
+}
+
 // The name of a file system that checks files before it opens them like the default one. Null: none is available.
 const char* DoorOverDefault() {
   if (sqlite3_initialize() != SQLITE_OK) return nullptr;
@@ -197,9 +213,7 @@ const char* DoorOverDefault() {
   door->ours.zName = door->name.c_str();
   door->ours.pAppData = door;
   door->ours.xOpen = OpenGuarded;
-  door->ours.xDelete = [](sqlite3_vfs* v, const char* name, int sync) {
-    return Under(v)->xDelete(Under(v), name, sync);
-  };
+  door->ours.xDelete = Delete;
   door->ours.xAccess = [](sqlite3_vfs* v, const char* name, int flags, int* out) {
     return Under(v)->xAccess(Under(v), name, flags, out);
   };
@@ -234,8 +248,8 @@ int OpenThroughDoor(const std::string& name, int flags, sqlite3** handle) {
 }
 
 std::string GetFolder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const size_t name_at = platform::FindName(path);
+  return name_at == 0 ? "." : path.substr(0, name_at);
 }
 
 // Offsets in SQLite's files (sqlite.org/fileformat2.html, 1.3 and 3).
@@ -276,12 +290,12 @@ bool SomebodyWrites(sqlite3* handle) {
 
 // The counter in the page 1 that a journal would restore; nullopt if that page is not among its first pages.
 std::optional<uint32_t> CounterIn(const std::string& journal) {
-  const int file = open(journal.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  const int file = OpenJournal(journal);
   if (file < 0) return std::nullopt;
   std::optional<uint32_t> counter;
   std::array<unsigned char, 28> header;
   const auto reads = [&](unsigned char* to, size_t size, int64_t at) {
-    return pread(file, to, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
+    return platform::ReadAt(file, to, size, static_cast<uint64_t>(at)) == static_cast<int64_t>(size);
   };
   if (reads(header.data(), header.size(), 0) &&
       std::equal(kJournalMagic.begin(), kJournalMagic.end(), header.begin())) {
@@ -293,7 +307,7 @@ std::optional<uint32_t> CounterIn(const std::string& journal) {
       if (BigEndian(record.data()) == 1) counter = BigEndian(record.data() + 4 + kCounterAt);
     }
   }
-  close(file);
+  platform::Close(file);
   return counter;
 }
 
@@ -326,7 +340,7 @@ int OpenToRead(const std::string& path, sqlite3** handle) {
   const int code = Open(path, SQLITE_OPEN_READWRITE, handle);
   if (code != SQLITE_OK) return code;
   const std::string file = sqlite3_db_filename(*handle, "main");
-  if (access(GetFolder(file).c_str(), W_OK) != 0 && HasWriteAheadLog(*handle) && ReadFileSize(file + "-wal") == 0) {
+  if (!platform::CanWrite(GetFolder(file)) && HasWriteAheadLog(*handle) && ReadFileSize(file + "-wal") == 0) {
     sqlite3_close(*handle);
     return OpenUnchanging(path, handle);
   }
@@ -343,7 +357,7 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
   if ((code & 0xff) == SQLITE_CANTOPEN) {
     const std::string file = WithoutLinks(path), fault = FindFault(file);
     if (!fault.empty()) return InvalidData(subject, ": ", OneLine(fault));
-    if (ReadFileSize(file + "-wal") == 0 || access(GetFolder(file).c_str(), W_OK) == 0) return OkStatus();
+    if (ReadFileSize(file + "-wal") == 0 || platform::CanWrite(GetFolder(file))) return OkStatus();
     return IoError(subject, ": its latest changes are in '", OneLine(file + "-wal"),
                    "', which can be read only where the folder can be written in: copy both files to such a folder");
   }
@@ -382,17 +396,17 @@ std::string GetFailureReason(sqlite3* handle) {
 }
 
 int64_t ReadFileSize(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
+  platform::FileInfo info;
+  return platform::GetInfo(path, info) == 0 ? static_cast<int64_t>(info.size) : 0;
 }
 
 Status CheckJournal(const std::string& subject, sqlite3* handle) {
   const char* name = sqlite3_db_filename(handle, "main");
   const std::string journal = std::string(name == nullptr ? "" : name) + "-journal";
-  constexpr useconds_t kMoment = 2000;
+  constexpr int kMomentUs = 2000;
   // Another program may be writing at this moment: then both counters change.
   for (int look = 0; look < 5; ++look) {
-    if (look > 0) usleep(kMoment);
+    if (look > 0) platform::Sleep(kMomentUs);
     const std::optional<uint32_t> before = CounterIn(journal), now = ReadCounter(handle);
     if (!before || !now || *now == *before || *now == *before + 1 || SomebodyWrites(handle)) return OkStatus();
   }
@@ -402,11 +416,11 @@ Status CheckJournal(const std::string& subject, sqlite3* handle) {
 }
 
 bool IsHotJournal(const char* journal) {
-  const int file = open(journal, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  const int file = OpenJournal(journal);
   if (file < 0) return false;
   char first = 0;
-  const bool is_hot = read(file, &first, 1) == 1 && first != 0;
-  close(file);
+  const bool is_hot = platform::Read(file, &first, 1) == 1 && first != 0;
+  platform::Close(file);
   return is_hot;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Returns "b" for "a/b.cc".
 std::string_view Stem(std::string_view path) {
-  path = path.substr(path.find_last_of('/') + 1);
+  path = path.substr(path.find_last_of("/\\") + 1);
   return path.substr(0, path.find('.'));
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
+#include "runtime/core/native_path.h"
 #include "runtime/text/tokenizers/unicode.h"
 #include "tools/convert/safetensors.h"
 #include "tools/convert/tokenizer_image.h"
@@ -333,7 +334,7 @@ Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files, Token
 bool HasTokenizer(const std::string& folder) {
   std::error_code ignored;
   for (const char* name : {"/tokenizer.json", "/vocab.txt", "/vocab.json"}) {
-    if (std::filesystem::exists(folder + name, ignored)) return true;
+    if (std::filesystem::exists(NativePath(folder + name), ignored)) return true;
   }
   return false;
 }
@@ -350,7 +351,7 @@ Result<std::vector<std::byte>> ReadTokenizerImage(const std::string& path, Token
     text = std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return OkStatus();
   };
-  if (!std::filesystem::is_directory(path, ignored)) {
+  if (!std::filesystem::is_directory(NativePath(path), ignored)) {
     WISP_RETURN_IF_ERROR(read(path, files.tokenizer_json));
     files.json_name.clear();
     if (files.tokenizer_json.empty()) return InvalidData(path, ": the file is empty");
@@ -367,7 +368,7 @@ Result<std::vector<std::byte>> ReadTokenizerImage(const std::string& path, Token
                                                              {"config.json", &files.config}};
   for (const auto& [name, text] : names) {
     const std::string file = path + "/" + name;
-    if (std::filesystem::exists(file, ignored)) WISP_RETURN_IF_ERROR(read(file, *text));
+    if (std::filesystem::exists(NativePath(file), ignored)) WISP_RETURN_IF_ERROR(read(file, *text));
   }
   return TokenizerImage(files, report);
 }

@@ -21,7 +21,7 @@
 #include "tools/lab/reproduce/check_cell.h"
 #include "tools/lab/reproduce/measured_runs.h"
 #include "tools/lab/reproduce/reproduction.h"
-#include "tools/wisp/result_lines.h"
+#include "tools/lab/result_lines.h"
 #include "tools/wisp/temporary_folder.h"
 #include "tools/wisp/training_run.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/core/native_path.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/convert.h"
 #include "tools/wisp/replaced.h"
@@ -66,7 +67,7 @@ Status ConvertModel(const ConvertArguments& a, OutputFormat format) {
   if (work != nullptr) return Compress(a, format);
   if (IsTensors(a.out)) return ExportTensors(a, format);
   std::error_code error;
-  if (std::filesystem::is_directory(a.out, error))
+  if (std::filesystem::is_directory(NativePath(a.out), error))
     return InvalidArgument("--out is ", a.out,
                            ", a folder, which is written by the names of Hugging Face: give --family");
   return InvalidArgument(a.in, ": is a wisp model, and nothing says what to make of it: ", kAllowed);
@@ -92,11 +93,11 @@ Status Import(const ConvertArguments& a, bool is_folder, OutputFormat format) {
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
   std::error_code error;
-  if (!std::filesystem::exists(a.in, error))
+  if (!std::filesystem::exists(NativePath(a.in), error))
     return IoError(a.in,
                    ": there is no such folder or file, and nothing is downloaded; allowed are a wisp model, a "
                    "folder with config.json and model.safetensors, and a safetensors file");
-  if (std::filesystem::is_directory(a.in, error)) return Import(a, true, format);
+  if (std::filesystem::is_directory(NativePath(a.in), error)) return Import(a, true, format);
   return IsOfKind(FileKind::kModel, a.in) || a.in.ends_with(".wisp") ? ConvertModel(a, format)
                                                                      : Import(a, false, format);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
+#include "runtime/core/native_path.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/model/lists_of.h"
@@ -104,7 +105,7 @@ Result<Architecture> ReadGivenArchitecture(const ConvertArguments& a, const Safe
 
 // Reads a file with one item on each line.
 Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file(NativePath(path));
   if (!file) return IoError(path, ": the item keys cannot be opened: ", Reason(errno));
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
@@ -249,7 +250,7 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
 Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
   Status status = convert::CheckIsRecommender(path, file);
   std::error_code none;
-  if (status.ok() || !std::filesystem::exists(GetFolder(path) + "/config.json", none)) return status;
+  if (status.ok() || !std::filesystem::exists(NativePath(GetFolder(path) + "/config.json"), none)) return status;
   return InvalidData(path, ": it lies beside a config.json, as in a folder of Hugging Face: give the folder '",
                      GetFolder(path), "'. By itself ", status.message().substr(path.size() + 2));
 }

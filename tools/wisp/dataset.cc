@@ -1,7 +1,5 @@
 #include "tools/wisp/dataset.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -14,6 +12,8 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/decimal.h"
+#include "runtime/core/native_path.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/private_sampling/decoding_need.h"
@@ -24,7 +24,7 @@ namespace wisp::tools {
 
 std::string Version() { return WISP_VERSION; }
 
-std::string Timestamp() { return UtcTime(std::time(nullptr)) + "Z-" + std::to_string(getpid()); }
+std::string Timestamp() { return UtcTime(std::time(nullptr)) + "Z-" + std::to_string(platform::GetProcess()); }
 
 std::vector<std::string> ItemKeys(const ModelFile& model) {
   std::vector<std::string> keys;
@@ -126,7 +126,7 @@ void WarnIfRepeatsAreMisses(const DataArguments& a, const data::ReadReport& repo
 Result<std::vector<std::string>> ReadItemNames(const std::string& path, const std::vector<std::string>& keys) {
   std::vector<std::string> names;
   if (path.empty()) return names;
-  std::ifstream file(path);
+  std::ifstream file(NativePath(path));
   if (!file) return IoError(path, ": the item names cannot be opened: ", Reason(errno));
   std::unordered_map<std::string, std::string> by_key;
   std::string line;
@@ -169,7 +169,7 @@ bool AppendNumbers(std::string_view text, std::vector<float>& values) {
 }  // namespace
 
 Result<ItemFeatures> ReadItemFeatures(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file(NativePath(path));
   if (!file) return IoError(path, ": the item features cannot be opened: ", Reason(errno));
   ItemFeatures items;
   std::unordered_set<std::string> keys;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/native_path.h"
 #include "runtime/core/text.h"
 #include "runtime/text/private_sampling/private_generator.h"
 #include "runtime/text/tokenizers/unicode.h"
@@ -111,7 +112,7 @@ const char* EndedInWords(Ended ended) { return ended == Ended::kLength ? "--max-
 bool IsBlank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
 Result<std::vector<std::string>> ReadLines(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(NativePath(path), std::ios::binary);
   if (!file) return Status(StatusCode::kIo, "cannot read " + path);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {

@@ -1,7 +1,6 @@
 #include "tools/wisp/output.h"
 
 #include <cmath>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -9,14 +8,17 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/native_path.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/option_names.h"
+#include "tools/wisp/system.h"
 
 namespace wisp::tools {
 
-Progress::Progress(std::string title) : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string title) : title_(std::move(title)), terminal_(IsErrorTerminal()) {}
 
 Progress::~Progress() {
   if (terminal_ && drawn_) std::fputc('\n', stderr);
@@ -114,11 +116,11 @@ std::string Fixed(double value, int digits) {
 
 Status MakeFolder(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  std::filesystem::create_directories(NativePath(path), error);
   return error ? IoError(path, ": the folder cannot be made: ", error.message()) : OkStatus();
 }
 
-std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+std::string FileName(const std::string& path) { return path.substr(platform::FindName(path)); }
 
 namespace {
 

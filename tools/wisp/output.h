@@ -56,7 +56,12 @@ void Warn(const std::string& sentence);
 
 // Prints to standard output like printf, with a '?' for each character that a terminal would act on: names of items,
 // data sets and files come from anywhere. All text of the program passes here. Line ends and tabs are kept.
-[[gnu::format(printf, 1, 2)]] void PrintText(const char* format, ...);
+#if defined(_WIN32)  // where printf means Microsoft's to the compiler, and the C++ library calls GNU's
+[[gnu::format(gnu_printf, 1, 2)]]
+#else
+[[gnu::format(printf, 1, 2)]]
+#endif
+void PrintText(const char* format, ...);
 
 // Returns JSON as commands print and write it. Characters that a terminal would act on are escaped, because keys, names
 // and paths come from anywhere. The indentation kOneLine gives one line. All JSON of the program passes here.

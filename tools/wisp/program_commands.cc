@@ -1,12 +1,6 @@
 #include "tools/wisp/program_commands.h"
 
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-#include <unistd.h>
-
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +13,7 @@
 #include "tools/wisp/option_names.h"
 #include "tools/wisp/options.h"
 #include "tools/wisp/recipe/known_words.h"
+#include "tools/wisp/system.h"
 
 namespace wisp::tools {
 namespace {
@@ -52,17 +47,6 @@ int ExitCode(const Status& status) {
       return 130;
   }
   return 1;
-}
-
-// A process that starts the program for its own use, as Python's package does, gives its id in WISP_ENDS_WITH. When
-// that process ends, the program is asked to stop: nobody waits for its results, so it must not spend more budget.
-void ExitWithStarter() {
-#ifdef __linux__
-  const char* starter = std::getenv("WISP_ENDS_WITH");
-  if (starter == nullptr) return;
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (std::to_string(getppid()) != starter) std::exit(1);  // the starter has ended already
-#endif
 }
 
 }  // namespace
@@ -108,6 +92,7 @@ int ProgramCommands::Run(int argc, char** argv) {
 }
 
 int RunProgram(std::unique_ptr<ProgramCommands> (*make)(), int argc, char** argv) {
+  TakeCommandLine(argc, argv);
   ExitWithStarter();
   std::string name = "wisp";
   try {

@@ -1,14 +1,10 @@
 #include "tools/wisp/replaced.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <string_view>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 
 namespace wisp::tools {
@@ -58,16 +54,14 @@ Kind GetKind(FileKind kind) {
 // The first bytes of the file at the path. Empty for a pipe or a terminal, from which reading would consume data, and
 // for a file that cannot be read: there the write decides.
 std::string ReadBeginning(const std::string& path) {
-  struct stat there;
-  if (path.empty() || stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return "";
-  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  platform::FileInfo there;
+  if (path.empty() || platform::GetInfo(path, there) != 0 || there.type != platform::FileType::kRegular) return "";
+  const int file = platform::Open(path, platform::kRead | platform::kNoWait);
   if (file < 0) return "";
   char beginning[128];
-  ssize_t size = 0;
-  do size = read(file, beginning, sizeof beginning);
-  while (size < 0 && errno == EINTR);
-  close(file);
-  return {beginning, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+  const int64_t size = platform::Read(file, beginning, sizeof beginning);
+  platform::Close(file);
+  return {beginning, static_cast<size_t>(std::max<int64_t>(size, 0))};
 }
 
 }  // namespace

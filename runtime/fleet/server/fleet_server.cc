@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "runtime/core/date.h"
 #include "runtime/core/hex.h"
+#include "runtime/core/platform.h"
 #include "runtime/fleet/fleet_budget.h"
 #include "runtime/fleet/fleet_gain.h"
 #include "runtime/model/checkpoint.h"
@@ -234,7 +234,7 @@ Status FleetServer::Save() const {
 }
 
 Status FleetServer::Restore() {
-  if (std::error_code error; !std::filesystem::exists(CheckpointPath(), error)) return OkStatus();
+  if (!platform::IsThere(CheckpointPath())) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Checkpoint c, ReadCheckpoint(CheckpointPath()));
   const size_t kept = model_.architecture().adapter ? model_.trained().size() : held_.size();
   if (c.config != ToHex(plan_hash_) || c.weights.size() != kept || c.step > plan_.rounds ||

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <numbers>
 
 #include <unsupported/Eigen/FFT>
 
@@ -117,7 +118,7 @@ std::vector<double> OnCircle(const DiscretePld& pld, size_t n) {
 Complex Power(Complex z, double count) {
   const double modulus = std::abs(z);
   if (modulus == 0) return 0;
-  return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * M_PI));
+  return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * std::numbers::pi));
 }
 
 // By multiplication: faster than Power for small counts. Each product has an error of at most sqrt(5) 2^-53, so that of

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "runtime/privacy/accounting/accountant.h"
@@ -16,7 +17,7 @@ namespace {
 // All steps of the mechanism.
 double Rdp(const Mechanism& m, double order) { return m.kind().rdp ? m.kind().rdp(m, order) : kInfinity; }
 
-double NormalCdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+double NormalCdf(double x) { return 0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)); }
 
 // The delta of mu-GDP at epsilon.
 double GdpDelta(double mu, double epsilon) {

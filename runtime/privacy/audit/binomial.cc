@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 
 #include "runtime/privacy/accounting/mechanism.h"
@@ -17,7 +18,7 @@ double StirlingError(double n) {
   if (n <= 15) {
     double factorial = 1;
     for (double i = 2; i <= n; ++i) factorial *= i;
-    return n == 0 ? 0 : std::log(factorial) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * M_PI);
+    return n == 0 ? 0 : std::log(factorial) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * std::numbers::pi);
   }
   const double n2 = n * n;
   return (1.0 / 12 -
@@ -65,7 +66,7 @@ double BinomialLogMass(uint64_t k, uint64_t n, Chance chance) {
   if (k == n) return trials * (chance.success > 0.5 ? std::log1p(-chance.failure) : std::log(chance.success));
   const double errors = StirlingError(trials) - StirlingError(hits) - StirlingError(misses);
   const double deviance = Deviance(hits, trials * chance.success) + Deviance(misses, trials * chance.failure);
-  return errors - deviance + 0.5 * std::log(trials / (2 * M_PI * hits * misses));
+  return errors - deviance + 0.5 * std::log(trials / (2 * std::numbers::pi * hits * misses));
 }
 
 double BinomialUpperTail(uint64_t k, uint64_t n, Chance chance) {

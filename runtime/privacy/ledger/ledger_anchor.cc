@@ -1,10 +1,5 @@
 #include "runtime/privacy/ledger/ledger_anchor.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -13,8 +8,8 @@
 #include <string_view>
 
 #include "runtime/core/hex.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
-#include "runtime/core/sync.h"
 
 namespace wisp::privacy {
 namespace {
@@ -58,12 +53,12 @@ class File final : public LedgerAnchor {
   explicit File(const std::string& path) : path_(path) {}
 
   Result<std::optional<AnchorValue>> Read() override {
-    const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = platform::Open(path_, platform::kRead);
     if (file < 0 && errno == ENOENT) return std::optional<AnchorValue>();
     if (file < 0) return Failed("cannot be read");
     char line[256];
-    const ssize_t size = read(file, line, sizeof line);
-    close(file);
+    const int64_t size = platform::Read(file, line, sizeof line);
+    platform::Close(file);
     if (size < 0) return Failed("cannot be read");
     std::optional<AnchorValue> value = FromLine({line, static_cast<size_t>(size)});
     if (value) return value;
@@ -75,16 +70,16 @@ class File final : public LedgerAnchor {
     const int file = OpenLocked(temporary);
     if (file < 0) return Failed("cannot be written");
     if (!IsOurs(file)) {
-      close(file);
+      platform::Close(file);
       return IoError("the anchor '", path_, "' cannot be written: '", temporary,
                      "' is in the way, which is no anchor; move it elsewhere");
     }
-    const bool written = ftruncate(file, 0) == 0 &&
-                         write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-                         SyncToDisk(file) == 0 && rename(temporary.c_str(), path_.c_str()) == 0;
+    const bool written = platform::Truncate(file, 0) == 0 &&
+                         platform::Write(file, line.data(), line.size()) == static_cast<int64_t>(line.size()) &&
+                         platform::Sync(file) == 0 && platform::Rename(temporary, path_) == 0;
     const Status failed = written ? OkStatus() : Failed("cannot be written");
-    if (!written) unlink(temporary.c_str());
-    close(file);  // and releases its lock
+    if (!written) platform::Remove(temporary);
+    platform::Close(file);  // and releases its lock
     return written ? SyncFolder() : failed;
   }
 
@@ -93,36 +88,36 @@ class File final : public LedgerAnchor {
   // caller until it is closed.
   static int OpenLocked(const std::string& temporary) {
     for (;;) {
-      const int file = open(temporary.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+      const int file =
+          platform::Open(temporary, platform::kRead | platform::kWrite | platform::kCreate | platform::kNoFollow);
       if (file < 0) return file;
-      struct stat opened, named;
-      if (flock(file, LOCK_EX) != 0 || fstat(file, &opened) != 0 || fchmod(file, 0600) != 0) {
+      platform::FileInfo opened, named;
+      if (platform::LockFile(file, platform::Lock::kExclusive) != 0 || platform::GetInfo(file, opened) != 0 ||
+          platform::MakePrivate(file) != 0) {
         const int error = errno;
-        close(file);
+        platform::Close(file);
         errno = error;
         return -1;
       }
-      if (lstat(temporary.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
-        return file;
-      close(file);  // another writer has moved or removed it meanwhile
+      if (platform::GetLinkInfo(temporary, named) == 0 && named.IsSame(opened)) return file;
+      platform::Close(file);  // another writer has moved or removed it meanwhile
     }
   }
 
   // A killed writer leaves an empty file, or the beginning of a line. Anything else is somebody's file.
   static bool IsOurs(int file) {
     std::array<char, kTitle.size()> begin;
-    const ssize_t size = pread(file, begin.data(), begin.size(), 0);
+    const int64_t size = platform::ReadAt(file, begin.data(), begin.size(), 0);
     return size >= 0 && kTitle.starts_with(std::string_view(begin.data(), static_cast<size_t>(size)));
   }
 
   Status Failed(const char* what) const { return IoError("the anchor '", path_, "' ", what, ": ", Reason(errno)); }
 
   Status SyncFolder() const {
-    const size_t slash = path_.rfind('/');
-    const int folder =
-        open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC);
-    const bool synced = folder >= 0 && SyncToDisk(folder) == 0;
-    if (folder >= 0) close(folder);
+    const size_t name_at = platform::FindName(path_);
+    const int folder = platform::Open(name_at == 0 ? "." : path_.substr(0, name_at), platform::kRead);
+    const bool synced = folder >= 0 && platform::Sync(folder) == 0;
+    if (folder >= 0) platform::Close(folder);
     return synced ? OkStatus() : Failed("cannot be synced to disk");
   }
 

@@ -1,11 +1,9 @@
 #include "runtime/privacy/ledger/ledger_database.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger_file.h"
 #include "runtime/privacy/ledger/ledger_rows.h"
@@ -218,11 +216,11 @@ Result<Database> Database::InMemory(const std::string& path) {
 Result<Database> Database::OpenLater(const OpenOptions& options) {
   // Faults that would prevent the file from being created must be known now, not during a run.
   if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
-  if (options.path.empty() || access(GetFolder(options.path).c_str(), W_OK | X_OK) != 0) {
+  if (options.path.empty() || !platform::CanWriteIn(GetFolder(options.path))) {
     return IoError("ledger '", options.path, "' cannot be made: the folder '", GetFolder(options.path),
                    "' is not there, or cannot be written in");
   }
-  if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
+  if (platform::IsThere(options.path) && !(platform::CanRead(options.path) && platform::CanWrite(options.path))) {
     return IoError("ledger '", options.path, "' is read-only; a charge must be written before noise is drawn");
   }
   WISP_ASSIGN_OR_RETURN(Database database, InMemory(options.path));
@@ -230,11 +228,11 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
   // The absolute path, because a program may change its folder before the first charge.
-  if (options.path.front() == '/') return database;
-  const std::unique_ptr<char, decltype(&std::free)> folder(realpath(".", nullptr), &std::free);
-  if (folder == nullptr)
+  if (platform::IsAbsolute(options.path)) return database;
+  const std::string folder = platform::FindRealPath(".");
+  if (folder.empty())
     return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
-  database.later_->path = std::string(folder.get()) + "/" + options.path;
+  database.later_->path = folder + "/" + options.path;
   return database;
 }
 
@@ -305,11 +303,11 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   if (path.starts_with("file:"))
     return IoError("ledger '", path, "': names of files are taken as they are, not as URIs");
   if (options.missing == Missing::kLater && IsMissing(path)) return OpenLater(options);
-  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0)
+  if (options.missing == Missing::kError && !platform::IsThere(path))
     return IoError("ledger '", path, "' is not there");
   WISP_RETURN_IF_ERROR(CheckOneName(path));
   const bool display_only =
-      options.for_display && (access(path.c_str(), W_OK) != 0 || access(GetFolder(path).c_str(), W_OK | X_OK) != 0);
+      options.for_display && (!platform::CanWrite(path) || !platform::CanWriteIn(GetFolder(path)));
   sqlite3* handle = nullptr;
   const int flags = (display_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX;
   const int code = OpenFile(path, options.missing == Missing::kCreate, flags, &handle);

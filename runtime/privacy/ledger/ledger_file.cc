@@ -1,23 +1,18 @@
 #include "runtime/privacy/ledger/ledger_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
 #include <utility>
 
+#include "runtime/core/platform.h"
 #include "runtime/sqlite/open.h"
 
 namespace wisp::privacy {
 namespace {
 
 constexpr int kShortestWaitUs = 300, kWaitRangeUs = 2000;
-constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
 // The size of a ledger with 1,000,000 charges. A larger one is not checked for completeness, because reading it would
 // take minutes.
@@ -54,13 +49,13 @@ bool ReadAll(sqlite3_file* file, sqlite3_int64 size, std::string& bytes) {
 }  // namespace
 
 bool IsMissing(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0);
+  platform::FileInfo info;
+  return platform::GetInfo(path, info) != 0 || (info.type == platform::FileType::kRegular && info.size == 0);
 }
 
 std::string GetFolder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const size_t name_at = platform::FindName(path);
+  return name_at == 0 ? "." : path.substr(0, name_at);
 }
 
 int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
@@ -69,22 +64,23 @@ int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   if (make) {
-    struct stat info;
-    const bool there = stat(path.c_str(), &info) == 0;
+    platform::FileInfo info;
+    const bool there = platform::GetInfo(path, info) == 0;
     if (!there) {  // if another process creates it first, its empty file is opened at most once more
-      const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kOwnerOnly);
-      if (file >= 0) close(file);
+      const int file = platform::Open(path, platform::kRead | platform::kWrite | platform::kCreate);
+      if (file >= 0) platform::Close(file);
     }
     // The umask may have removed bits. If this fails, SQLite says why it cannot write.
-    if (!there || (S_ISREG(info.st_mode) && info.st_size == 0)) (void)chmod(path.c_str(), kOwnerOnly);
+    if (!there || (info.type == platform::FileType::kRegular && info.size == 0)) (void)platform::MakePrivate(path);
   }
   return sqlite::Open(path, flags, handle);
 }
 
 Status CheckOneName(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink <= 1) return OkStatus();
-  return InvalidData("ledger '", path, "' has ", info.st_nlink,
+  platform::FileInfo info;
+  if (platform::GetInfo(path, info) != 0 || info.type != platform::FileType::kRegular || info.num_names <= 1)
+    return OkStatus();
+  return InvalidData("ledger '", path, "' has ", info.num_names,
                      " names (hard links): what is being written under one is not seen under another, so charges could "
                      "be lost; remove the others, "
                      "a symbolic link may take their place");
@@ -93,7 +89,8 @@ Status CheckOneName(const std::string& path) {
 bool WaitABit(std::chrono::steady_clock::time_point since, int timeout_ms) {
   const auto now = std::chrono::steady_clock::now();
   if (now - since >= std::chrono::milliseconds(timeout_ms)) return false;
-  usleep(static_cast<useconds_t>(kShortestWaitUs + (now.time_since_epoch().count() / 64 + getpid()) % kWaitRangeUs));
+  const auto spread = static_cast<int>((now.time_since_epoch().count() / 64 + platform::GetProcess()) % kWaitRangeUs);
+  platform::Sleep(kShortestWaitUs + spread);
   return true;
 }
 
@@ -101,26 +98,28 @@ Turn::Turn(const std::string& ledger, int timeout_ms) : path_(ledger + "-turn") 
   const auto since = std::chrono::steady_clock::now();
   bool waits = true;
   while (waits) {
-    if (file_ < 0) file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kOwnerOnly);
-    struct stat opened, named;
+    if (file_ < 0)
+      file_ = platform::Open(path_, platform::kRead | platform::kWrite | platform::kCreate | platform::kNoFollow |
+                                        platform::kNoWait);
+    platform::FileInfo opened, named;
     // A lock file that others may open could be held by them.
-    if (file_ < 0 || fstat(file_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
-        (opened.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    if (file_ < 0 || platform::GetInfo(file_, opened) != 0 || opened.type != platform::FileType::kRegular ||
+        opened.owner != platform::GetUser() || opened.others_can_open)
       break;
-    if (flock(file_, LOCK_EX | LOCK_NB) == 0) {
-      if (lstat(path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) return;
-      close(std::exchange(file_, -1));  // its previous owner has removed it
+    if (platform::LockFile(file_, platform::Lock::kTryExclusive) == 0) {
+      if (platform::GetLinkInfo(path_, named) == 0 && named.IsSame(opened)) return;
+      platform::Close(std::exchange(file_, -1));  // its previous owner has removed it
       continue;
     }
     waits = errno == EWOULDBLOCK && WaitABit(since, timeout_ms);
   }
-  if (file_ >= 0) close(std::exchange(file_, -1));
+  if (file_ >= 0) platform::Close(std::exchange(file_, -1));
 }
 
 Turn::~Turn() {
   if (file_ < 0) return;
-  unlink(path_.c_str());
-  close(file_);  // releases the lock too
+  platform::Remove(path_);
+  platform::Close(file_);  // releases the lock too
 }
 
 Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(const std::string& bytes)>& is_whole) {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "runtime/core/date.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
 #include "runtime/privacy/ledger/ledger_tables.h"
-#include "runtime/privacy/noise/entropy.h"
 
 namespace wisp::privacy {
 namespace {
@@ -261,7 +261,7 @@ std::string UtcNow() {
 
 Result<std::string> NewRandomId() {
   std::string id(kRandomIdBytes, '\0');
-  if (SystemEntropy(id.data(), id.size()) == 0) return id;
+  if (platform::GetEntropy(id.data(), id.size()) == 0) return id;
   return IoError("the operating system gave no random bytes to name a new ledger with");
 }
 

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "runtime/privacy/noise/discrete_gaussian_compare.h"
 
 namespace wisp::privacy {
 
-double UpperTail(double x) { return 0.5 * std::erfc(x * M_SQRT1_2); }
+double UpperTail(double x) { return 0.5 * std::erfc(x * (std::numbers::sqrt2 / 2)); }
 
 GeometricGaps::GeometricGaps(double success)
     : rate_(-std::log1p(-std::min(std::max(success, kSmallestSuccess), 1 - 0x1p-53))) {

@@ -2,7 +2,6 @@
 #include "runtime/privacy/noise/random.h"
 
 #include <sodium.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
@@ -11,8 +10,8 @@
 #include <numbers>
 #include <string>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
-#include "runtime/privacy/noise/entropy.h"
 
 namespace wisp::privacy {
 namespace {
@@ -31,7 +30,7 @@ RandomStream::State::~State() {
   sodium_memzero(buffer, sizeof buffer);
 }
 
-Result<RandomStream> RandomStream::Secure() { return SecureForTesting(SystemEntropy); }
+Result<RandomStream> RandomStream::Secure() { return SecureForTesting(platform::GetEntropy); }
 
 Result<RandomStream> RandomStream::SecureForTesting(EntropySource source) {
   // A child of fork() has the parent's key and unread words; the count tells its streams to change the key.
@@ -113,8 +112,8 @@ void RandomStream::ReplaceKey(State& s) {
     uint64_t pid, fork_count, position;
   } input = {};
   std::memcpy(input.key, s.key, kKeyBytes);
-  if (SystemEntropy(input.fresh, sizeof input.fresh) != 0) std::memset(input.fresh, 0, sizeof input.fresh);
-  input.pid = static_cast<uint64_t>(getpid());
+  if (platform::GetEntropy(input.fresh, sizeof input.fresh) != 0) std::memset(input.fresh, 0, sizeof input.fresh);
+  input.pid = static_cast<uint64_t>(platform::GetProcess());
   input.fork_count = s.fork_count;
   input.position = s.first_word + s.next;
   crypto_generichash(s.key, kKeyBytes, reinterpret_cast<const uint8_t*>(&input), sizeof input, nullptr, 0);

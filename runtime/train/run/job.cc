@@ -1,12 +1,11 @@
 #include "runtime/train/run/job.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <new>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
@@ -95,7 +94,7 @@ class JobRun {
     }
     WISP_RETURN_IF_ERROR(saved_.Claim(job_.checkpoint_path));
     std::optional<Checkpoint> checkpoint;
-    if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
+    if (!job_.checkpoint_path.empty() && platform::IsThere(job_.checkpoint_path)) {
       WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
     }
     WISP_RETURN_IF_ERROR(popularity_.Prepare());

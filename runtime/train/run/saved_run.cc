@@ -1,12 +1,9 @@
 #include "runtime/train/run/saved_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 
 namespace wisp {
@@ -30,7 +27,7 @@ Status SavedRun::Claim(const std::string& path) {
 Status SavedRun::Reserve(const SavedRunOptions& options) {
   options_ = options;
   if (!is_on()) return OkStatus();
-  const bool is_there = access(path_.c_str(), F_OK) == 0;
+  const bool is_there = platform::IsThere(path_);
   for (std::optional<FileReplacement>* room : {&next_, is_there ? nullptr : &after_}) {
     if (room == nullptr) continue;
     TakeRoom(*room);
@@ -52,8 +49,8 @@ void SavedRun::TakeRoom(std::optional<FileReplacement>& room) {
 }
 
 std::string SavedRun::LedgerRoomOf(const std::string& ledger_path) {
-  const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(ledger_path.c_str(), nullptr), &std::free);
-  return (resolved ? std::string(resolved.get()) : ledger_path) + "-room";
+  const std::string resolved = platform::FindRealPath(ledger_path);
+  return (resolved.empty() ? ledger_path : resolved) + "-room";
 }
 
 Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
@@ -95,7 +92,7 @@ void SavedRun::Save(const Checkpoint& checkpoint, Again again) {
 void SavedRun::Remove() {
   next_.reset();
   after_.reset();
-  if (is_on()) std::remove(path_.c_str());
+  if (is_on()) platform::Remove(path_);
   claim_.reset();  // released last, so that nobody resumes a complete run
   step_.reset();
 }

@@ -3,8 +3,6 @@
 #ifndef WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_
 #define WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_
 
-#include <stdlib.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -12,14 +10,15 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/core/platform.h"
+
 namespace wisp::test {
 
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
+    path_ = platform::MakeNewFolder((std::filesystem::temp_directory_path() / "wisp_").generic_string());
+    if (path_.empty()) std::abort();
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -12,8 +12,17 @@
 #ifndef WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_
 
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#define NOGDI
+#include <windows.h>
+#else
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -180,21 +189,33 @@ class PageEndFloats {
 // that do not affect the result.
 class PageEndFloats {
  public:
-  explicit PageEndFloats(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+  explicit PageEndFloats(size_t size) {
+#if defined(_WIN32)
+    bytes_ = (size * sizeof(float) + page_ - 1) / page_ * page_ + page_;
+    map_ = static_cast<char*>(VirtualAlloc(nullptr, bytes_, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE));
+    DWORD before = 0;
+    if (map_ == nullptr || !VirtualProtect(map_ + bytes_ - page_, page_, PAGE_NOACCESS, &before)) std::abort();
+#else
+    page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     bytes_ = (size * sizeof(float) + page_ - 1) / page_ * page_ + page_;
     map_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (map_ == MAP_FAILED || mprotect(map_ + bytes_ - page_, page_, PROT_NONE) != 0) std::abort();
+#endif
     data_ = reinterpret_cast<float*>(map_ + bytes_ - page_) - size;
   }
   PageEndFloats(const PageEndFloats&) = delete;
   PageEndFloats& operator=(const PageEndFloats&) = delete;
+#if defined(_WIN32)
+  ~PageEndFloats() { VirtualFree(map_, 0, MEM_RELEASE); }
+#else
   ~PageEndFloats() { munmap(map_, bytes_); }
+#endif
 
   float* data() { return data_; }
 
  private:
-  size_t page_, bytes_;
-  char* map_;
+  size_t page_ = 4096, bytes_ = 0;
+  char* map_ = nullptr;
   float* data_;
 };
 #endif

@@ -3,9 +3,6 @@
 #define WISP_TESTS_UNIT_MODEL_MODEL_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -13,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -41,17 +39,16 @@ inline void WriteBytes(const std::string& path, const std::string& bytes) {
 class AlignedCopy {
  public:
   explicit AlignedCopy(std::string_view bytes) : size_(bytes.size()) {
-    void* p = nullptr;
-    if (posix_memalign(&p, 64, bytes.empty() ? 1 : bytes.size()) != 0) std::abort();
-    data_.reset(static_cast<std::byte*>(p));
-    std::memcpy(p, bytes.data(), bytes.size());
+    data_.reset(static_cast<std::byte*>(::operator new(bytes.empty() ? 1 : bytes.size(), kAlignment)));
+    std::memcpy(data_.get(), bytes.data(), bytes.size());
   }
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
   std::byte* data() { return data_.get(); }
 
  private:
+  static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(std::byte* p) const { free(p); }
+    void operator()(std::byte* p) const { ::operator delete(p, kAlignment); }
   };
   std::unique_ptr<std::byte, Free> data_;
   size_t size_;

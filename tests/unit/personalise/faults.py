@@ -5,7 +5,7 @@ FAULTS = [
     *table("runtime/personalise/forecast.cc", [
         ("what-measured-stays-after-a-kill", "Make", "RemoveAbandoned(ledger_path);", "",
          "forecast_test:Forecast.MeasuresWithoutALog"),
-        ("folders-without-a-lock-are-ours", "RemoveAbandoned", " && lstat(LockIn(path).c_str(), &info) == 0", "",
+        ("folders-without-a-lock-are-ours", "RemoveAbandoned", "platform::GetLinkInfo(LockIn(path), info) == 0", "true",
          "forecast_test:Forecast.MeasuresWithoutALog"),
     ]),
     *table("runtime/personalise/rebase.cc", [

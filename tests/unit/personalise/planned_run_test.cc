@@ -2,11 +2,10 @@
 // sessions are interrupted, and the cost is the planned one.
 #include "runtime/personalise/planned_run.h"
 
-#include <unistd.h>
-
 #include <fstream>
 
 #include "runtime/core/file_lock.h"
+#include "runtime/core/platform.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/run_figures.h"
@@ -262,7 +261,7 @@ TEST_F(PlannedRunTest, TakesAwayWhatKilledRunsLeftAlsoWhenNothingIsLeftToTrain) 
                               TemporaryName(files_.checkpoint, 12, 2), TemporaryName(ledger_path_ + "-room", 12, 3)};
   for (const std::string& path : left) std::ofstream(path) << "half";
   EXPECT_EQ(MustRun().steps, 0u);
-  for (const std::string& path : left) EXPECT_NE(access(path.c_str(), F_OK), 0) << path;
+  for (const std::string& path : left) EXPECT_FALSE(platform::IsThere(path)) << path;
 }
 
 TEST_F(PlannedRunTest, KeepsWhatItsRunsSawForTheDevicesOwnReport) {

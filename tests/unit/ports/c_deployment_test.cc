@@ -2,13 +2,13 @@
 #include "ports/c/wisp_deployment.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
 #include <thread>
 #include <vector>
 
+#include "runtime/core/platform.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
 
 namespace wisp::test::c_deployment_test {
@@ -317,7 +317,7 @@ TEST_F(CDeploymentTest, AnOutputWithoutANameLeavesNoFile) {
   EXPECT_EQ(wisp_rebase(&moves, nullptr, &error_), WISP_INVALID_ARGUMENT);
   EXPECT_STREQ(error_.message,
                "wisp_rebase: from_path, to_path, output_path and ledger_path are required, and none is empty");
-  EXPECT_NE(access(".lock", F_OK), 0) << "in the folder of work";
+  EXPECT_FALSE(platform::IsThere(".lock")) << "in the folder of work";
 }
 
 TEST_F(CDeploymentTest, SaysHowGoodAModelIs) {

@@ -2,9 +2,6 @@
 // own allocator, a limit on memory, the model's own figures, and a logger of training sessions.
 #include "ports/c/wisp_embed.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "ports/c/wisp_deployment.h"
+#include "runtime/core/platform.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
 
 namespace wisp::test::c_embed_test {
@@ -91,10 +89,10 @@ class CEmbedTest : public CPersonaliseTest {
   wisp_code OpenWithin(size_t before, uint64_t length) {
     const std::string path = folder_ / "package", whole = ReadBytes(base_);
     WriteBytes(path, std::string(before, 'x') + whole + (length == 0 ? "" : std::string(100, 'y')));
-    const int descriptor = open(path.c_str(), O_RDONLY);
+    const int descriptor = platform::Open(path, platform::kRead);
     const wisp_code code =
         wisp_model_open_descriptor("package's model", descriptor, before, length, nullptr, &model_, &error_);
-    EXPECT_EQ(close(descriptor), 0) << "it is the caller's";
+    EXPECT_EQ(platform::Close(descriptor), 0) << "it is the caller's";
     return code;
   }
 

@@ -5,9 +5,9 @@ FAULTS = [
     *table("runtime/sqlite/open.cc", [
         ("journals-may-name-others", "NamesSuperJournal", "tail == kJournalMagic", "false",
          "sqlite_open_test:SqliteOpen.AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing"),
-        ("links-beside-a-database-are-written-through", "FaultBeside", "info.st_nlink > 1", "false",
+        ("links-beside-a-database-are-written-through", "FaultBeside", "info.num_names > 1", "false",
          "sqlite_open_test:SqliteOpen.PipesAndLinksBesideAFile_AreRefusedAtOnce"),
-        ("files-of-others-beside-a-database-are-taken", "FaultBeside", "info.st_uid != database.st_uid", "false",
+        ("files-of-others-beside-a-database-are-taken", "FaultBeside", "info.owner != database.owner", "false",
          "sqlite_open_test:SqliteOpen.FilesOfAnotherUser_AreRefused"),
         ("an-index-is-written-through", "FindFault", 'FaultBeside(path + "-shm")', '""',
          "sqlite_open_test:SqliteOpen.AnIndexThatIsAnotherFile_IsNotWritten"),
@@ -19,7 +19,7 @@ FAULTS = [
          "sqlite_open_test:SqliteOpen.AFileSystemWithoutLocks_IsNamedAtOnce"),
         ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",
          "sqlite_open_test:SqliteOpen.ASuperJournal_IsNeitherOpenedNorMade"),
-        ("a-pipe-is-waited-for", "FindFault", "!S_ISREG(info.st_mode)", "false",
+        ("a-pipe-is-waited-for", "FindFault", "info.type != platform::FileType::kRegular", "false",
          "sqlite_reader_test:Sqlite.OtherThanRegularFiles_AreRefusedAtOnce"),
     ]),
 ]

@@ -1,12 +1,12 @@
 #include "tools/convert/hugging_face/folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
+#include "runtime/core/native_path.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "tools/convert/hugging_face/config_fields.h"
 #include "tools/convert/hugging_face/config_keys.h"
@@ -18,8 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 bool IsFile(const std::string& path) {
-  struct stat found = {};
-  return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+  platform::FileInfo found;
+  return platform::GetInfo(path, found) == 0 && found.type == platform::FileType::kRegular;
 }
 
 Result<std::string> ReadText(const std::string& path) {
@@ -147,7 +147,7 @@ Status Folder::ReadPrompts() {
 Status Folder::SayOthers() {
   std::error_code failed;
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(model_folder_, failed)) {
+  for (const auto& entry : std::filesystem::directory_iterator(NativePath(model_folder_), failed)) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".json")) continue;
     const auto known = HarmlessFiles();

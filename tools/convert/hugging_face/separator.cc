@@ -1,6 +1,5 @@
 // Finds the token that separates two sentences: its text from the special tokens, its number from the list of tokens.
-#include <sys/stat.h>
-
+#include "runtime/core/platform.h"
 #include "tools/convert/hugging_face/config_fields.h"
 #include "tools/convert/hugging_face/folder.h"
 #include "tools/convert/tokenizer_json.h"
@@ -15,8 +14,8 @@ constexpr size_t kMaxTokenizerBytes = 64 << 20;
 
 // Returns null if there is no such file, or if it cannot be parsed: other files may have the answer.
 Json ReadIfThere(const std::string& path) {
-  struct stat found = {};
-  if (stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return Json();
+  platform::FileInfo found;
+  if (platform::GetInfo(path, found) != 0 || found.type != platform::FileType::kRegular) return Json();
   const Result<MappedFile> file = MappedFile::Open(path);
   if (!file.ok() || file->bytes().size() > kMaxTokenizerBytes) return Json();
   const auto* text = reinterpret_cast<const char*>(file->bytes().data());

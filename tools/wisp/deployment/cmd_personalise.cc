@@ -1,11 +1,10 @@
 // Implements `wisp personalise`.
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/personalise/planned_run.h"
@@ -90,7 +89,7 @@ void Print(const PlannedRunResult& n, const std::string& out, const Json& j, boo
 
 Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   // Otherwise the error would name the ledger, which lies beside the missing log.
-  if (access(a.deployment.data.path.c_str(), F_OK) != 0)
+  if (!platform::IsThere(a.deployment.data.path))
     return IoError(a.deployment.data.path, ": the log cannot be opened: ", Reason(errno));
   const std::string ledger = LedgerPath(a.deployment);
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.deployment.model},
@@ -118,7 +117,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kTraining));
   o.device = device.device;
   o.read = [&](const data::ReadOptions& options) { return ReadData(a.deployment.data, options); };
-  const bool is_first = access(a.out.c_str(), F_OK) != 0;  // nothing was served before
+  const bool is_first = !platform::IsThere(a.out);  // nothing was served before
   Progress progress("run");
   const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
   o.progress = [&](const JobProgress& p) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "runtime/core/file.h"
+#include "runtime/core/native_path.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/data/columns.h"
@@ -39,7 +40,7 @@ struct ItemLines {
 };
 
 Result<std::vector<NewItem>> ReadItems(const std::string& path, const ItemLines& lines) {
-  std::ifstream file(path);
+  std::ifstream file(NativePath(path));
   if (!file) return IoError(path, ": ", lines.what, " cannot be opened: ", Reason(errno));
   std::vector<NewItem> items;
   std::string line;

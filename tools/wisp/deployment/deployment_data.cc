@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/replaced.h"
@@ -58,9 +59,9 @@ Status CheckIsLog(const std::string& path, const char* what) {
 }
 
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return IoError(path, ": ", log.what, " cannot be opened: ", Reason(errno), log.advice);
-  std::fclose(file);
+  const int file = platform::Open(path, platform::kRead);
+  if (file < 0) return IoError(path, ": ", log.what, " cannot be opened: ", Reason(errno), log.advice);
+  platform::Close(file);
   WISP_RETURN_IF_ERROR(CheckIsLog(path, log.what));
   return data::EventLog::OpenExisting(path);
 }

@@ -1,11 +1,10 @@
 #include "tools/wisp/deployment/report_data.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "runtime/core/platform.h"
 #include "runtime/personalise/planned_run.h"
 #include "runtime/personalise/plan_files.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
@@ -75,7 +74,7 @@ Status ReadEvaluations(const privacy::Ledger& ledger, ReportedDeployment& deploy
 
 Status AddQuality(const ReportArguments& a, const std::string& name, const std::string& path,
                   ReportedDeployment& deployment) {
-  if (path.empty() || access(path.c_str(), F_OK) != 0) return OkStatus();
+  if (path.empty() || !platform::IsThere(path)) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(path, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadData(a.data, ReadLimits{.private_run = true}, &model));
   const RecordSet set = MakeRecords(events.sequences, model.architecture().max_length, HoldOut::kTest);

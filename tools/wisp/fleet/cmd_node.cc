@@ -1,10 +1,7 @@
 // Implements `wisp node`: checks the options, and executes the program wisp-node beside this one, which links an HTTP
 // client (tools/node/program.cc).
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,21 +9,20 @@
 #include <vector>
 
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/reason.h"
 #include "runtime/fleet/fleet_policy.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/deployment/check_options.h"
+#include "tools/wisp/system.h"
 
 namespace wisp::tools {
 namespace {
 
 // The file beside this program. Empty if the system does not say where this one lies.
 std::string FindNodeProgram() {
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  const std::string_view own(path, length > 0 ? static_cast<size_t>(length) : 0);
-  const size_t slash = own.rfind('/');
-  return slash == std::string_view::npos ? std::string() : std::string(own.substr(0, slash)) + "/wisp-node";
+  const std::string folder = FindOwnFolder();
+  return folder.empty() ? folder : folder + "wisp-node";
 }
 
 Status CheckPolicy(const NodeArguments& a) {
@@ -46,7 +42,7 @@ Status NodeCommand(const NodeArguments& a, OutputFormat format) {
   }
   WISP_RETURN_IF_ERROR(CheckPolicy(a));
   // A device whose log goes away later sends zeros. At the start it is an error of whoever wrote the command.
-  if (std::error_code error; !std::filesystem::exists(a.data, error))
+  if (!platform::IsThere(a.data))
     return IoError("--data ", a.data, ": does not exist; wisp log import makes a log");
   if (a.unit) {
     WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(*a.unit));
@@ -73,10 +69,7 @@ Status NodeCommand(const NodeArguments& a, OutputFormat format) {
   if (a.once) add("once", "1");
   if (a.seconds > 0) add("seconds", std::to_string(a.seconds));
   if (format == OutputFormat::kJson) add("json", "1");
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  if (!program.empty()) execv(program.c_str(), arguments.data());
+  if (!program.empty()) Become(program, std::move(words));
   return Unsupported("`wisp node` needs the program wisp-node beside this one, and cannot run it (",
                      program.empty() ? "the system does not say where this one is" : program + ": " + Reason(errno),
                      "); builds have it where libcurl and OpenSSL are found");

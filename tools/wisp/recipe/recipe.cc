@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/core/native_path.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
@@ -120,7 +121,7 @@ Result<RunSpec> ReadRecipe(const std::string& path) {
 constexpr size_t kMaxDepth = 32;  // depth of nested objects and lists; a recipe has 4
 
 Result<nlohmann::json> ReadJson(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file(NativePath(path));
   if (!file) return IoError(path, ": cannot be opened: ", std::strerror(errno));
   std::stringstream text;
   text << file.rdbuf();

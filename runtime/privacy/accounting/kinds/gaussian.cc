@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 
 #include "runtime/privacy/accounting/kinds/rounding.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
+
+#if defined(_WIN32)
+extern "C" double __lgamma_r(double x, int* sign);  // mingw-w64 has it, and no header names it
+#endif
 
 namespace wisp::privacy {
 namespace {
@@ -17,7 +22,7 @@ namespace {
 constexpr double kTailDeviations = 9.5;
 constexpr double kSmallestNoise = 0.03;
 
-double UpperTail(double z) { return 0.5 * std::erfc(z * M_SQRT1_2); }
+double UpperTail(double z) { return 0.5 * std::erfc(z * (std::numbers::sqrt2 / 2)); }
 
 // The standard normal's tails on both sides of z, each computed when it is first needed.
 class Tails {
@@ -108,7 +113,7 @@ double LogMoment(double q, double s, double a) {
         q == 1 ? (2 * x - 1) / (2 * s * s) : LogAddExp(std::log1p(-q), std::log(q) + (2 * x - 1) / (2 * s * s));
     sum = LogAddExp(sum, a * ratio - x * x / (2 * s * s));
   }
-  return sum + std::log(step / (s * std::sqrt(2 * M_PI)));
+  return sum + std::log(step / (s * std::sqrt(2 * std::numbers::pi)));
 }
 
 double GaussianRdp(const Mechanism& m, double order) {
@@ -125,7 +130,11 @@ double LogExpm1(double x) { return x < 1 ? std::log(std::expm1(x)) : x + std::lo
 // std::lgamma writes a variable (the sign) that all threads of a process share.
 double LogGamma(double x) {
   int sign = 0;
+#if defined(_WIN32)
+  return __lgamma_r(x, &sign);
+#else
   return lgamma_r(x, &sign);
+#endif
 }
 
 // log E over the Gaussian of ((1 - q) + q ratio)^a for an integer a: the binomial sum of Mironov, Talwar, Zhang 2019,

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "runtime/privacy/accounting/kinds/rounding.h"
@@ -63,7 +64,7 @@ AllocationSum OneTerm(double noise, double t) {
   y.first = static_cast<int64_t>(std::floor(low / y.step));
   const auto last = static_cast<int64_t>(std::ceil(high / y.step));
   y.mass.assign(static_cast<size_t>(last - y.first + 1), 0.0);
-  const double scale = noise * y.step / std::sqrt(2 * M_PI), spread = std::expm1(y.step);
+  const double scale = noise * y.step / std::sqrt(2 * std::numbers::pi), spread = std::expm1(y.step);
   for (size_t i = 0; i + 1 < y.mass.size(); ++i) {
     const double from = static_cast<double>(y.first + static_cast<int64_t>(i)) * y.step;
     for (size_t k = 0; k < std::size(kNodes); ++k) {

@@ -151,7 +151,7 @@ FAULTS = [
          "ledger_anchor_test:LedgerAnchorTest.AFileOfOthersWithTheTemporaryName_Stays"),
     ]),
     *table("runtime/privacy/ledger/ledger_file.cc", [
-        ("anybody-holds-charges-up", "Turn::Turn", "(opened.st_mode & (S_IRWXG | S_IRWXO)) != 0", "false",
+        ("anybody-holds-charges-up", "Turn::Turn", "opened.others_can_open", "false",
          "ledger_file_test:LedgerTest.WhoCanOnlyReadTheFolderHoldsNoChargeUp"),
         ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
          "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),

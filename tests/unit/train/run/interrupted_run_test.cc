@@ -1,7 +1,9 @@
 // Runs that are cancelled, killed, out of budget or out of disk: paid results are kept, charges are stated, and a run
 // can resume.
 #include <gtest/gtest.h>
+#if !defined(_WIN32)
 #include <sys/stat.h>
+#endif
 
 #include <chrono>
 #include <filesystem>
@@ -383,6 +385,7 @@ TEST_F(InterruptedRun, InvalidRecords_AreSkippedAndCounted) {
   EXPECT_NE(RunTrainingJob(job).status().message().find("names item 20"), std::string::npos);
 }
 
+#if !defined(_WIN32)  // tests/windows/left_out.txt has the reason
 TEST_F(InterruptedRun, LogOfEventsIsTheOwnersAlone) {
   const mode_t before = umask(0);
   {
@@ -395,6 +398,7 @@ TEST_F(InterruptedRun, LogOfEventsIsTheOwnersAlone) {
   }
   umask(before);
 }
+#endif
 
 TEST_F(InterruptedRun, CancelledBeforeItsFirstStepItChargesNothing) {
   TrainingJob job = Job();

@@ -2,8 +2,8 @@
 //
 //   WISP_ASSIGN_OR_RETURN(const auto lines, ReadResultLines("docs/results/t.jsonl"));
 //   WISP_RETURN_IF_ERROR(AppendResultLine("docs/results/t.jsonl", line));
-#ifndef WISP_TOOLS_WISP_RESULT_LINES_H_
-#define WISP_TOOLS_WISP_RESULT_LINES_H_
+#ifndef WISP_TOOLS_LAB_RESULT_LINES_H_
+#define WISP_TOOLS_LAB_RESULT_LINES_H_
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,4 +28,4 @@ Status CheckAppendable(const std::string& path);
 
 }  // namespace wisp::tools
 
-#endif  // WISP_TOOLS_WISP_RESULT_LINES_H_
+#endif  // WISP_TOOLS_LAB_RESULT_LINES_H_

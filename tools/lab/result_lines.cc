@@ -1,4 +1,4 @@
-#include "tools/wisp/result_lines.h"
+#include "tools/lab/result_lines.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
