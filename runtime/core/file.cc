@@ -49,8 +49,7 @@ bool HoldsDatabase(const std::string& path) {
 // locks the lock is refused, and nothing is removed.
 void RemoveIfAbandoned(const std::string& path) {
   if (MayBeDatabase(path)) return;  // the name looks like a temporary file's, but the file is not ours
-  const int fd =
-      platform::Open(path, platform::kRead | platform::kWrite | platform::kNoFollow | platform::kNoWait);
+  const int fd = platform::Open(path, platform::kRead | platform::kWrite | platform::kNoFollow | platform::kNoWait);
   if (fd < 0) return;
   if (platform::LockFile(fd, platform::Lock::kTryExclusive) == 0) platform::Remove(path);
   platform::Close(fd);
@@ -201,9 +200,8 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
   out.path_ = path;
   while (true) {
     const std::string name = TemporaryName(path, static_cast<uint64_t>(platform::GetProcess()), counter++);
-    out.fd_ =
-        platform::Open(name, platform::kWrite | platform::kCreate | platform::kNew,
-                       access == FileAccess::kOwner ? platform::NewFile::kOwner : platform::NewFile::kShared);
+    out.fd_ = platform::Open(name, platform::kWrite | platform::kCreate | platform::kNew,
+                             access == FileAccess::kOwner ? platform::NewFile::kOwner : platform::NewFile::kShared);
     if (out.fd_ < 0 && errno == EEXIST) continue;
     if (out.fd_ < 0) return out.Error("the new file cannot be created beside it");
     // Between creation and lock, another writer may have removed the file as abandoned. Then try again.
@@ -342,7 +340,7 @@ Status RemoveFile(const std::string& path) {
   if (HoldsDatabase(path))
     return InvalidArgument(path, ": is an SQLite database, a log or a ledger, or may be one, and will not be removed");
   return platform::Remove(path) == 0 || errno == ENOENT ? OkStatus()
-                                                      : IoError(path, ": it cannot be removed: ", Reason(errno));
+                                                        : IoError(path, ": it cannot be removed: ", Reason(errno));
 }
 
 }  // namespace wisp

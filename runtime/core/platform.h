@@ -1,4 +1,4 @@
-// What the library needs of an operating system: files, locks, random bytes, the process. One interface for POSIX
+// The library's needs of an operating system: files, locks, random bytes, the process. One interface for POSIX
 // (platform_posix.cc) and 64-bit Windows (platform_windows.cc); no other file of the library, its C interface or the
 // program includes a header of a system (tests/structure.sh).
 //
@@ -62,7 +62,7 @@ struct FileInfo {
   FileType type = FileType::kOther;
   uint64_t device = 0, number = 0;  // together they identify a file
   uint64_t size = 0, num_names = 0;
-  uint64_t owner = 0;            // always 0 on Windows, where the folder's permissions decide who can plant files
+  uint64_t owner = 0;             // always 0 on Windows, where the folder's permissions decide who can plant files
   bool others_can_write = false;  // by the bits of group and others; false on Windows
   bool others_can_open = false;
   int64_t changed_ns = 0;  // when the content changed
@@ -116,8 +116,8 @@ uint64_t GetMapUnit();
 // Fills `size` bytes, at most 256, with random bytes for keys and identities; 0 on success, like getentropy(3).
 int GetEntropy(void* bytes, size_t size);
 
-int GetProcess();     // the id of this process
-uint64_t GetUser();  // what FileInfo::owner has of this user's files
+int GetProcess();    // the id of this process
+uint64_t GetUser();  // the owner that FileInfo has for this user's files
 void Sleep(int microseconds);
 
 // Calls `in_child` in each child of a fork from then on. Returns an error number, or 0. Windows and web pages have no

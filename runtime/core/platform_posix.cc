@@ -55,8 +55,9 @@ int Keep(const struct stat& from, FileInfo& to) {
 
 int Open(const std::string& path, unsigned flags, NewFile access) {
   int how = O_CLOEXEC | ((flags & kWrite) == 0 ? O_RDONLY : (flags & kRead) == 0 ? O_WRONLY : O_RDWR);
-  for (const auto& [flag, bit] : {std::pair(kCreate, O_CREAT), std::pair(kNew, O_EXCL), std::pair(kNoFollow, O_NOFOLLOW),
-                                  std::pair(kNoWait, O_NONBLOCK), std::pair(kFolder, O_DIRECTORY)}) {
+  for (const auto& [flag, bit] :
+       {std::pair(kCreate, O_CREAT), std::pair(kNew, O_EXCL), std::pair(kNoFollow, O_NOFOLLOW),
+        std::pair(kNoWait, O_NONBLOCK), std::pair(kFolder, O_DIRECTORY)}) {
     if ((flags & flag) != 0) how |= bit;
   }
   const mode_t mode = access == NewFile::kOwner ? kOwnerOnly : kByUmask;

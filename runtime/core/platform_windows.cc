@@ -127,8 +127,7 @@ bool Patiently(const std::wstring& path, const Call& call) {
 std::string ToUtf8(const wchar_t* text, size_t length) {
   const int size = WideCharToMultiByte(CP_UTF8, 0, text, static_cast<int>(length), nullptr, 0, nullptr, nullptr);
   std::string utf8(static_cast<size_t>(std::max(size, 0)), '\0');
-  if (size > 0)
-    WideCharToMultiByte(CP_UTF8, 0, text, static_cast<int>(length), utf8.data(), size, nullptr, nullptr);
+  if (size > 0) WideCharToMultiByte(CP_UTF8, 0, text, static_cast<int>(length), utf8.data(), size, nullptr, nullptr);
   return utf8;
 }
 
@@ -267,10 +266,10 @@ bool IsSeparator(char c) { return c == '/' || c == '\\'; }
 int Open(const std::string& path, unsigned flags, NewFile access) {
   const DWORD wanted = ((flags & kRead) != 0 ? GENERIC_READ : 0) | ((flags & kWrite) != 0 ? GENERIC_WRITE : 0);
   const DWORD how = (flags & kCreate) == 0 ? OPEN_EXISTING : (flags & kNew) != 0 ? CREATE_NEW : OPEN_ALWAYS;
-  const HANDLE handle = OpenHandle(
-      ToSystemPath(path), wanted, how,
-      FILE_ATTRIBUTE_NORMAL | ((flags & kNoFollow) != 0 ? FILE_FLAG_OPEN_REPARSE_POINT : 0),
-      (flags & kCreate) != 0 && access == NewFile::kOwner ? OwnerOnly() : nullptr);
+  const HANDLE handle =
+      OpenHandle(ToSystemPath(path), wanted, how,
+                 FILE_ATTRIBUTE_NORMAL | ((flags & kNoFollow) != 0 ? FILE_FLAG_OPEN_REPARSE_POINT : 0),
+                 (flags & kCreate) != 0 && access == NewFile::kOwner ? OwnerOnly() : nullptr);
   if (handle == INVALID_HANDLE_VALUE) return Failed();
   FileInfo info;
   int error = Keep(handle, info) == 0 ? 0 : errno;
@@ -350,8 +349,7 @@ int LockFile(int file, Lock lock) {
 // MOVEFILE_WRITE_THROUGH asks for the same where the first way is missing.
 int Rename(const std::string& from, const std::string& to) {
   const std::wstring old_path = ToSystemPath(from), new_path = ToSystemPath(to);
-  const HANDLE file =
-      OpenHandle(old_path, GENERIC_WRITE | DELETE, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
+  const HANDLE file = OpenHandle(old_path, GENERIC_WRITE | DELETE, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
   if (file == INVALID_HANDLE_VALUE) return Failed();
   const bool is_renamed = Patiently(new_path, [&] {
     return RenameAtOnce(file, new_path) ||

@@ -1,4 +1,4 @@
-// What only a program needs of the operating system. The library has runtime/core/platform.h.
+// A program's needs of the operating system. The library has runtime/core/platform.h.
 #ifndef WISP_TOOLS_WISP_SYSTEM_H_
 #define WISP_TOOLS_WISP_SYSTEM_H_
 

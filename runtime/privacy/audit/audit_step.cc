@@ -112,7 +112,8 @@ double NormalQuantile(double p) {
   if (p <= 0) return -kInfinity;
   double x = -std::sqrt(-2 * std::log(p));
   for (int i = 0; i < 60; ++i) {
-    const double phi = 0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)), density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    const double phi = 0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)),
+                 density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
     const double step = std::log(p / phi) * phi / density;
     x += step;
     if (std::abs(step) < 1e-14) break;

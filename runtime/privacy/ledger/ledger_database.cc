@@ -230,8 +230,7 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   // The absolute path, because a program may change its folder before the first charge.
   if (platform::IsAbsolute(options.path)) return database;
   const std::string folder = platform::FindRealPath(".");
-  if (folder.empty())
-    return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
+  if (folder.empty()) return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
   database.later_->path = folder + "/" + options.path;
   return database;
 }

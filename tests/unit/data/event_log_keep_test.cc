@@ -1,10 +1,6 @@
 // Pruning and erasing a log: it removes whole units, each by its own events alone, and no byte of an erased user stays.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#if !defined(_WIN32)
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +11,7 @@
 
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
+#include "tests/unit/core/in_child.h"
 #include "tests/unit/data/readers_test_util.h"
 
 namespace wisp::data::event_log_keep_test {
@@ -390,19 +387,16 @@ TEST_F(EventLogKeep, AFolderThatCannotBeWrittenIn_IsRead) {
   for (const char* name : {"log.db", "app.db"})
     std::filesystem::permissions(folder_ / name, std::filesystem::perms(0444));
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0555));
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = test::RunChild([&] {
     constexpr uid_t kNobody = 65534;
-    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(9);
+    if (geteuid() == 0 && setuid(kNobody) != 0) return 9;
     for (const char* name : {"log.db", "app.db"}) {
       const auto log = EventLog::OpenExisting(folder_ / name);
-      if (!log.ok() || log->Count()->events != 1) _exit(1);
-      if (ReadFileAndTell(folder_ / name, Format::kSqlite) != "a: x") _exit(2);
+      if (!log.ok() || log->Count()->events != 1) return 1;
+      if (ReadFileAndTell(folder_ / name, Format::kSqlite) != "a: x") return 2;
     }
-    _exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+    return 0;
+  });
   EXPECT_EQ(WEXITSTATUS(status), 0);
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
 }

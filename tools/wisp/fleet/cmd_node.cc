@@ -42,8 +42,7 @@ Status NodeCommand(const NodeArguments& a, OutputFormat format) {
   }
   WISP_RETURN_IF_ERROR(CheckPolicy(a));
   // A device whose log goes away later sends zeros. At the start it is an error of whoever wrote the command.
-  if (!platform::IsThere(a.data))
-    return IoError("--data ", a.data, ": does not exist; wisp log import makes a log");
+  if (!platform::IsThere(a.data)) return IoError("--data ", a.data, ": does not exist; wisp log import makes a log");
   if (a.unit) {
     WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(*a.unit));
     WISP_RETURN_IF_ERROR(CheckedUnits(unit, a.session_gap, a.times_per_second).status());
