@@ -48,8 +48,8 @@ int Truncate(int file, uint64_t size);
 int Reserve(int file, uint64_t size);
 
 // When it returns 0, the bytes of the file, or the names in the folder, are on the disk and not only in its cache. Code
-// that must record a charge before it is spent syncs through this function. On Windows Rename writes the name too, and this does
-// nothing for a folder.
+// that must record a charge before it is spent syncs through this function. On Windows Rename writes the name
+// too, and this does nothing for a folder.
 int Sync(int file);
 #if defined(_WIN32)
 inline constexpr bool kSyncsFolders = false;
@@ -72,8 +72,8 @@ int GetInfo(const std::string& path, FileInfo& info);      // follows links
 int GetLinkInfo(const std::string& path, FileInfo& info);  // does not
 int GetInfo(int file, FileInfo& info);
 
-// Locks whole files between processes, and between files of one process. Closing the file or ending the process releases
-// the lock. kTry fails with EWOULDBLOCK if another has it.
+// Locks whole files between processes, and between files of one process. Closing the file or ending the process
+// releases the lock. kTry fails with EWOULDBLOCK if another has it.
 enum class Lock { kTryShared, kTryExclusive, kExclusive };
 int LockFile(int file, Lock lock);
 
@@ -99,7 +99,8 @@ bool IsAbsolute(const std::string& path);
 size_t FindName(std::string_view path);
 std::string GetFolder(const std::string& path);  // "." if the path names none
 
-// Makes a folder that only its owner can use, at `begin` and kNewFolderEnd characters that no other has. Empty on failure.
+// Makes a folder that only its owner can use, and returns its path: `begin` and kNewFolderEnd characters that no other
+// has. Empty on failure.
 inline constexpr size_t kNewFolderEnd = 6;
 std::string MakeNewFolder(const std::string& begin);
 int RemoveFolder(const std::string& path);  // an empty one

@@ -67,9 +67,11 @@ def main():
         after = charged(name)
         assert done["epsilon"] <= 4 and after >= done["steps"] and after >= before, (name, after, before, done)
         assert before == 0 or done["resumed_from"] > 0 or before <= 3, (name, before, done)
-        left = [file.name for file in folder.iterdir() if ".tmp" in file.name or file.name.endswith(("-journal", "-turn"))]
+        names = [file.name for file in folder.iterdir()]
+        left = [name for name in names if ".tmp" in name or name.endswith(("-journal", "-turn"))]
         assert not left, f"these are left: {left}"
-        lists = run("recommend", "--model", path(f"{name}.wisp"), "--data", path("log.db"), "--user", "u00003", "--count", "5")
+        lists = run("recommend", "--model", path(f"{name}.wisp"), "--data", path("log.db"), "--user", "u00003",
+                    "--count", "5")
         assert len(lists.splitlines()) == 5, lists
         return done
 
