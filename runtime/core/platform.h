@@ -125,6 +125,27 @@ void Sleep(int microseconds);
 // forks.
 int WatchForks(void (*in_child)());
 
+#if defined(_WIN32)
+// An object for each thread, made when the thread first asks and deleted when it ends: in place of thread_local for
+// types with destructors, which mingw-w64 runs after it has freed the memory of the object.
+unsigned MakeThreadSlot(void (*release)(void* object));
+void FreeThreadSlot(unsigned slot);
+void* GetInSlot(unsigned slot);
+void SetInSlot(unsigned slot, void* object);
+template <class T>
+T& PerThread() {
+  struct Slot {
+    const unsigned number = MakeThreadSlot([](void* object) { delete static_cast<T*>(object); });
+    ~Slot() { FreeThreadSlot(number); }
+  };
+  static const Slot slot;
+  if (void* object = GetInSlot(slot.number)) return *static_cast<T*>(object);
+  T* const object = new T();
+  SetInSlot(slot.number, object);
+  return *object;
+}
+#endif
+
 }  // namespace wisp::platform
 
 #endif  // WISP_RUNTIME_CORE_PLATFORM_H_

@@ -47,7 +47,6 @@ int ToErrno(DWORD error) {
     case ERROR_INVALID_DRIVE:
     case ERROR_BAD_PATHNAME:
     case ERROR_BAD_NETPATH:
-    case ERROR_BAD_NET_NAME:
     case ERROR_NO_UNICODE_TRANSLATION:
       return ENOENT;
     case ERROR_ACCESS_DENIED:
@@ -488,6 +487,11 @@ uint64_t GetUser() { return 0; }
 void Sleep(int microseconds) { ::Sleep(static_cast<DWORD>((microseconds + 999) / 1000)); }
 
 int WatchForks(void (*)()) { return 0; }
+
+unsigned MakeThreadSlot(void (*release)(void* object)) { return FlsAlloc(release); }
+void FreeThreadSlot(unsigned slot) { FlsFree(slot); }
+void* GetInSlot(unsigned slot) { return FlsGetValue(slot); }
+void SetInSlot(unsigned slot, void* object) { FlsSetValue(slot, object); }
 
 }  // namespace wisp::platform
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/core/platform.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
 #include "runtime/privacy/accounting/pld.h"
 
@@ -299,7 +300,11 @@ std::string_view ToText(Accountant accountant) {
 
 Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> given, Delta delta, Fineness fineness) {
   const std::vector<Mechanism> mechanisms = Sorted(given);
+#if defined(_WIN32)
+  auto& answered = platform::PerThread<AnsweredQuestions>();
+#else
   static thread_local AnsweredQuestions answered;
+#endif
   if (const auto known = answered.Find(mechanisms, delta.value(), fineness)) return *known;
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
   // An infinite figure is attributed to PLD, which found no finite one.

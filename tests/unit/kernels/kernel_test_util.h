@@ -19,6 +19,8 @@
 #endif
 #define NOGDI
 #include <windows.h>
+#undef far
+#undef near
 #else
 #include <sys/mman.h>
 #include <unistd.h>

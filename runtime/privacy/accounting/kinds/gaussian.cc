@@ -13,6 +13,8 @@
 
 #if defined(_WIN32)
 extern "C" double __lgamma_r(double x, int* sign);  // mingw-w64 has it, and no header names it
+#elif defined(__APPLE__)
+extern "C" double lgamma_r(double x, int* sign);  // the header has it only beside extensions of the language
 #endif
 
 namespace wisp::privacy {

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <optional>
 
+#include "runtime/core/platform.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/kinds/rounding.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
@@ -46,7 +47,11 @@ double DeltaOfRun(const RenyiSums& run, double a) {
 // The divergences of one search.
 RenyiSums SearchRdp(const Mechanism& m) {
   // Calibration and filters ask for the same search at one order after another.
+#if defined(_WIN32)
+  auto& newest = platform::PerThread<std::optional<std::pair<Mechanism, RenyiSums>>>();
+#else
   static thread_local std::optional<std::pair<Mechanism, RenyiSums>> newest;
+#endif
   if (newest && newest->first.DiffersInStepsOnly(m)) return newest->second;
   const RenyiSums run = RunRdp(m);
   const double mu = m.Parameter("expected_runs");

@@ -25,6 +25,7 @@
 #include <numbers>
 #include <vector>
 
+#include "runtime/core/platform.h"
 #include "runtime/privacy/accounting/kinds/rounding.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
 
@@ -249,7 +250,11 @@ struct EpochCosts {
 // Caches the two newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for both directions
 // on two grids; a filter asks for thirty orders.
 EpochCosts& GetEpochCosts(const Mechanism& m) {
+#if defined(_WIN32)
+  auto& newest = platform::PerThread<std::vector<EpochCosts>>();
+#else
   static thread_local std::vector<EpochCosts> newest;
+#endif
   constexpr size_t kMostEpochs = 2;
   const auto t = static_cast<uint64_t>(m.Parameter("epoch_steps"));
   const double noise = m.noise_multiplier();
