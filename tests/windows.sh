@@ -14,7 +14,7 @@ wine "$build/wisp.exe" --version >out 2>err || { echo "skipped: wine does not ru
 
 # The libraries show the functions of the headers and nothing else, and need no DLL that Windows does not have.
 names() { x86_64-w64-mingw32-objdump -p "$1" | sed -n '/Ordinal\/Name Pointer/,/^$/p' | grep -oE '[A-Za-z_][A-Za-z_0-9]*$' | grep -v '^Table$' | sort; }
-awk '$1 == "function" { print $2 }' "$root/tests/abi/lp64.txt" | sort >wanted
+sed -nE 's/^function [^(]*\b(wisp_[a-z0-9_]+)\(.*/\1/p' "$root/tests/abi/lp64.txt" | sort >wanted
 names "$build/wisp.dll" >shown
 cmp -s wanted shown || fail "wisp.dll shows other functions than the headers have: $(diff wanted shown | head -4)"
 for file in "$build"/wisp.dll "$build"/wisp-runtime.dll "$build"/wisp-text.dll "$build"/wisp.exe; do
