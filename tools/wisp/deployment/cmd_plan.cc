@@ -1,12 +1,12 @@
 // Implements `wisp plan`.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/make_plan.h"
 #include "runtime/personalise/plan_change.h"
@@ -366,7 +366,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
     planned.outlook.advice.push_back(std::to_string(*request.evaluations) +
                                      " evaluations were asked for; a run evaluates at most once, so there are " +
                                      std::to_string(settings.evaluations));
-  if (!a.deployment.data.path.empty() && !std::filesystem::exists(a.deployment.data.path))
+  if (!a.deployment.data.path.empty() && !platform::IsThere(a.deployment.data.path))
     Warn("there is no file '" + a.deployment.data.path + "' yet: the plan is for the log that will have this name");
   for (std::string& advice : planned.outlook.advice) advice = InProgramWords(advice);
   WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, ComputeRunCost(base.architecture(), settings));
