@@ -23,6 +23,7 @@ void* Allocate(void* stream, size_t bytes) {
   if (stream != nullptr) return std::memset(FromApp(*static_cast<HostAllocator*>(stream), bytes), 0, bytes);
   void* memory = ::operator new(bytes, kAlignment);
   ClearPages(memory, bytes);
+  ExcludeFromDumps(memory, bytes);
   return memory;
 }
 

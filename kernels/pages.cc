@@ -22,6 +22,18 @@ void AdviseLargePages(void* bytes, size_t size) {
 #endif
 }
 
+void ExcludeFromDumps(const void* bytes, size_t size) {
+#ifdef MADV_DONTDUMP
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(bytes);
+  if (size < page) return;
+  const uintptr_t begin = at / page * page, end = (at + size + page - 1) / page * page;
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTDUMP);
+#else
+  (void)bytes;
+  (void)size;
+#endif
+}
+
 #if defined(__linux__) && !defined(__ANDROID__)  // on Android the heap may be tagged, and pages would lose their tags
 namespace {
 

@@ -37,7 +37,7 @@ check_arrows runtime/privacy/accounting "$accounting|$writer|$core"
 check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|runtime/sqlite/|$accounting|$noise|$writer|$core"
 check_arrows runtime/privacy/audit "runtime/privacy/audit/|$accounting|$noise|$writer|$core"
 check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/(factors|record)\.h$|kernels/(kernels|device)\.h$'
-check_arrows runtime/data 'runtime/(data|sqlite|core)/'
+check_arrows runtime/data 'runtime/(data|sqlite|core)/|kernels/pages\.h$'
 below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$'
 check_arrows runtime/train "$step|$below" top
 check_arrows runtime/train/run "runtime/train/run/|$step|$below"

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/pages.h"
 #include "runtime/core/date.h"
 #include "runtime/core/text.h"
 #include "runtime/data/lines.h"
@@ -366,6 +367,7 @@ void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) 
   Sequences& sequences = result.sequences;
   OrderEvents(events_);
   sequences.items.reserve(events_.size());
+  kernels::ExcludeFromDumps(sequences.items.data(), sequences.items.capacity() * sizeof(int32_t));
   std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // the user who had the item last
   for (size_t i = 0; i < events_.size(); ++i) {
     const Added& e = events_[i];

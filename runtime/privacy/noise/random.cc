@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <numbers>
 #include <string>
 
@@ -24,6 +25,13 @@ static_assert(std::endian::native == std::endian::little, "ChaCha20 words are re
 void ChooseImplementation() { [[maybe_unused]] static const int chosen = sodium_init(); }
 
 }  // namespace
+
+void* RandomStream::State::operator new(size_t size) {
+  if (void* const memory = sodium_malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+
+void RandomStream::State::operator delete(void* state) { sodium_free(state); }
 
 RandomStream::State::~State() {
   sodium_memzero(key, sizeof key);

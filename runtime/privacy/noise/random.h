@@ -112,6 +112,9 @@ class RandomStream {
   static constexpr size_t kKeyBytes = 32;
 
   struct State {
+    // In pages that no core dump has, between guard pages, and locked where the system allows it (sodium_malloc).
+    static void* operator new(size_t size);
+    static void operator delete(void* state);
     ~State();
     uint64_t first_word = 0;  // index of buffer[0] in the stream, a multiple of kBufferWords
     size_t next = 0;
