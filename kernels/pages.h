@@ -14,8 +14,8 @@ void AdviseLargePages(void* bytes, size_t size);
 // touched. So space planned for the longest text costs only what the current text uses.
 void ClearPages(void* bytes, size_t size);
 
-// Leaves the pages of these bytes out of core dumps, because records, gradients of single records and sums without noise
-// lie there. Does nothing outside of Linux, nor below one page. This is a hint; nothing depends on it.
+// Leaves the pages of these bytes out of core dumps, because records, gradients of single records and sums without
+// noise lie there. Does nothing outside of Linux, nor below one page. This is a hint; nothing depends on it.
 void ExcludeFromDumps(const void* bytes, size_t size);
 
 }  // namespace wisp::kernels
