@@ -33,8 +33,7 @@ static_assert(__cplusplus > 201703L, "wisp.hpp needs C++20 (-std=c++20); for C99
 
 // A failed call: the library's sentence, and its code.
 struct Error : std::runtime_error {
-  // A failure with this code and sentence.
-  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}
+  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}  // with this code
   wisp_code code;  // the code that C would have returned
 };
 
@@ -127,8 +126,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
     return Model(wisp_model_open_memory, internal::Terminated(name), bytes.data(), bytes.size(), &options);
   }
   size_t NumItems() const { return wisp_model_num_items(get()); }  // retired items included
-  // The properties of the model.
-  wisp_model_info Info() const { return internal::Read<wisp_model_info>(wisp_model_info_read, get()); }
+  wisp_model_info Info() const { return internal::Read<wisp_model_info>(wisp_model_info_read, get()); }  // properties
   std::optional<int32_t> Find(const std::string& key) const {  // the item's index; empty: no such key
     const int32_t item = wisp_model_find_item(get(), internal::Terminated(key));
     return item < 0 ? std::nullopt : std::optional(item);
@@ -204,8 +202,7 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
   static TextModel Open(const std::string& path, const wisp_open_options& options = Init()) {  // as wisp_text_open
     return TextModel(wisp_text_open, internal::Terminated(path), &options);
   }
-  // The properties of the model.
-  wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }
+  wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }  // properties
   std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }  // may be empty
   // The vector of a text.
   std::vector<float> Embed(const std::string& text) { return Numbers(wisp_text_embed, text, Info().width); }
