@@ -203,7 +203,7 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
     return TextModel(wisp_text_open, internal::Terminated(path), &options);
   }
   wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }  // properties
-  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }  // may be empty
+  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }     // may be empty
   // The vector of a text.
   std::vector<float> Embed(const std::string& text) { return Numbers(wisp_text_embed, text, Info().width); }
   // The probability of each class.
