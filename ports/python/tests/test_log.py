@@ -7,6 +7,7 @@ import pytest
 import wisp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wisp._frames import parse_time
 
 
 @pytest.fixture
@@ -168,3 +169,31 @@ def test_a_closed_model_is_an_error(log, cafe):
     cafe.close()
     with pytest.raises(wisp.Closed, match="Recommender"):
         log.history(cafe, "anna")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2026-11-27T09:30:00+01:00", 1795768200),
+        ("2026-11-27 08:30", 1795768200),
+        ("20261127T083000Z", 1795768200),
+        ("2026-11-27", 1795737600),
+        ("2026-11-27T24:00", 1795824000),
+        ("2016-12-31 23:59:60", 1483228800),
+        ("1969-12-31 23:59:59.5", -1),
+        ("20261127", 20261127),
+        ("8.8e8", 880000000),
+        ("-3.5", -4),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", None),
+        ("9" * 5000, None),
+        ("2026-02-30", None),
+        ("2026-W10-1", None),
+        ("2026-11-27T09", None),
+        ("2026-11-27T25:00", None),
+        ("27.11.2026", None),
+        ("", None),
+    ],
+)
+def test_times_may_be_texts(text, seconds):
+    assert parse_time(text) == seconds

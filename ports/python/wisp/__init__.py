@@ -50,6 +50,7 @@ from ._recommender import OpenOptions, Recommender, Session, describe_device, pl
 from ._results import (
     Budget,
     BudgetHistory,
+    FitReport,
     Generated,
     LogCounts,
     ModelInfo,
@@ -71,15 +72,16 @@ from ._training import Anchor, personalise, plan_training_memory, privacy_statem
 __version__ = version()
 
 __all__ = [
-    "Anchor", "Budget", "BudgetHistory", "Cancelled", "Closed", "Error", "FitParams", "GenerateOptions", "Generated",
-    "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory",
-    "NewItem", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender", "Provenance",
-    "Quality", "Ranking", "Rebased", "Recommender", "RunReport", "SampleOptions", "SequenceRecommender", "Session",
-    "Spent", "Statement", "Step", "TextInfo", "TextModel", "TrainingMemory", "TrainingReport", "Unsupported",
-    "__version__", "budget", "budget_history", "catalogue_add", "catalogue_retire", "change_plan", "compress",
-    "convert", "describe_device", "evaluate", "export", "fit", "make_plan", "personalise", "plan_memory",
-    "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter", "run_planned",
-    "run_program", "train", "train_classifier", "train_texts",
+    "Anchor", "Budget", "BudgetHistory", "Cancelled", "Closed", "Error", "FitParams", "FitReport",
+    "GenerateOptions", "Generated", "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log",
+    "LogCounts", "ModelInfo", "ModelMemory", "NewItem", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator",
+    "PrivateRecommender", "Provenance", "Quality", "Ranking", "Rebased", "Recommender", "RunReport",
+    "SampleOptions", "SequenceRecommender", "Session", "Spent", "Statement", "Step", "TextInfo", "TextModel",
+    "TrainingMemory", "TrainingReport", "Unsupported", "__version__", "budget", "budget_history", "catalogue_add",
+    "catalogue_retire", "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "fit",
+    "make_plan", "personalise", "plan_memory", "plan_training_memory", "privacy_statement",
+    "privacy_statement_json", "rebase", "rebase_adapter", "run_planned", "run_program", "train", "train_classifier",
+    "train_texts",
 ]  # fmt: skip
 
 for _object in (Log, PrivateGenerator, PrivateRecommender, Recommender, SequenceRecommender, Session, TextModel):

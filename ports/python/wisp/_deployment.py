@@ -169,6 +169,7 @@ def evaluate(
     num_threads: int = 0,
 ) -> Quality | Ranking:
     """The quality of the model on a log: the rank of each user's last item in the list that recommend gives.
+    If the model was trained on these events too, the figures are too good.
 
     Without k, for files, NDCG and hits in lists of ten. With k, a number or several, and metrics: Recommender.evaluate,
     which explains them; the model and the log may then be open, and the log a data frame.

@@ -35,8 +35,9 @@ class Log(_core.Log):
 
     def append_frame(self, frame: Frame, *, user: str = "user", item: str = "item", time: str = "time") -> None:
         """Appends the rows of a data frame of pandas or Polars, or of a dict of lists: all of them or none. user, item,
-        time: the names of its columns. Whole-number users and items are converted to texts. Dates are converted to
-        seconds since 1970, those without a zone as UTC. Raises InvalidArgument for a missing column or value."""
+        time: the names of its columns. Whole-number users and items are converted to texts. Dates, and texts of them,
+        are converted to seconds since 1970, those without a zone as UTC. Raises InvalidArgument for a missing column or
+        value."""
         self.append_all(zip(*read_events(frame, user, item, time), strict=True))
 
     def to_frame(self, to: Kind = "pandas", *, user: str = "user", item: str = "item", time: str = "time") -> Any:

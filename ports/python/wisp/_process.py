@@ -82,13 +82,13 @@ def arguments_of(words: tuple[object, ...], options: Mapping[str, object]) -> li
     return arguments
 
 
-def _show(line: str) -> None:
+def show_line(line: str) -> None:
     if sys.stderr is not None:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
-def _log_line(line: str) -> None:
+def log_line(line: str) -> None:
     """Logs a line that nobody reads: warnings as warnings, others below the usual level."""
     said = line.removeprefix("wisp: ")
     if said.startswith("warning: "):
@@ -111,7 +111,7 @@ class Process:
             raise Unsupported("SIGCHLD is ignored in this process, so it is not told how the program ends")
         self._command = [program(), *arguments]
         self._told: Callable[[str], object] = (
-            _show if progress is True else progress if callable(progress) else _log_line
+            show_line if progress is True else progress if callable(progress) else log_line
         )
         self._last: collections.deque[str] = collections.deque(maxlen=_LINES_KEPT)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -179,11 +179,11 @@ class Process:
                 self._last.append(line)
                 if self._told(line) is False:
                     self._ask(signal.SIGTERM)
-                    self._told = _log_line
+                    self._told = log_line
             except BaseException as raised:  # stops the program as Ctrl-C does; a second one stops it at once
                 self._ask(signal.SIGKILL if interrupt is not None else signal.SIGTERM)
                 interrupt = interrupt or raised
-                self._told = _log_line
+                self._told = log_line
                 if self._thread.ident is None:  # the thread never began
                     return interrupt
 

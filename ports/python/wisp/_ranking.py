@@ -1,4 +1,4 @@
-"""Held-out evaluation: at which ranks of the lists that a model gives is what its users did last."""
+"""Evaluation: at which ranks of the lists that a model gives is what its users did last."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from ._html import Row, Shown
 
 Metric = Literal["ndcg", "hit", "recall", "precision", "mrr", "map", "coverage"]
 Numbers = numpy.typing.NDArray[numpy.int32]
+_MAY_HAVE_TRAINED = "If the model was trained on these events too, the figures are too good."
 
 
 @dataclasses.dataclass(frozen=True)
 class Ranking(Shown):
-    """The quality of lists on held-out events. Local only: not private, do not send it anywhere."""
+    """The quality of lists for each user's last events. Local only: not private, do not send it anywhere."""
 
     metrics: dict[str, float]  #: means over the users, as "ndcg@10"
     num_users: int  #: users that were evaluated
+    held_out: int = 1  #: events of each user that were looked for
+    note: str = _MAY_HAVE_TRAINED  #: whether these events trained the model
 
     def __getitem__(self, name: str) -> float:
         return self.metrics[name]
@@ -34,7 +37,9 @@ class Ranking(Shown):
 
     def _table(self) -> tuple[str, Sequence[Row], str]:
         rows: list[Row] = [(name, f"{value:.4f}") for name, value in self.metrics.items()]
-        return "Held-out evaluation", [*rows, ("users", self.num_users)], "Local only: not private."
+        events = "event" if self.held_out == 1 else f"{self.held_out} events"
+        note = f"Local only: not private. {self.note}".rstrip()
+        return f"Each user's last {events}", [*rows, ("users", self.num_users)], note
 
 
 def read_ks(k: int | Sequence[int]) -> list[int]:
@@ -92,10 +97,10 @@ class Sums:
                 if name in of_user:
                     self._totals[name, k] += float(of_user[name].sum())
 
-    def ranking(self) -> Ranking:
-        """The means."""
+    def ranking(self, held_out: int) -> Ranking:
+        """The means. held_out: events of each user that were looked for."""
         metrics = {f"{name}@{k}": total / max(1, self.num_users) for (name, k), total in self._totals.items()}
         for k, listed in self._listed.items():
             if "coverage" in self._metrics:
                 metrics[f"coverage@{k}"] = float(listed.sum()) / max(1, self._num_offered)
-        return Ranking(metrics, self.num_users)
+        return Ranking(metrics, self.num_users, held_out)

@@ -252,8 +252,8 @@ class Recommender(_core.Recommender):
         num_threads: int = 0,
         progress: Callable[[int, int], object] | None = None,
     ) -> Ranking:
-        """Holds out each user's newest events, and looks for them in the lists after the events before. Local only: not
-        private.
+        """Looks for each user's newest events in the lists after the events before. If the model was trained on the
+        newest events too, the figures are too good. Local only: not private.
 
         data: as in recommend_frame. k: the length of lists, or several. metrics: ndcg, hit, recall, precision, mrr,
         map, coverage (the share of the items that are in anybody's list). held_out: how many events of each user; only
@@ -274,7 +274,7 @@ class Recommender(_core.Recommender):
             sums.add(self.recommend_batch(before, max(ks), allow_seen=allow_seen, num_threads=num_threads)[0], wanted)
             if progress is not None:
                 progress(min(at + _USERS_AT_ONCE, len(lists)), len(lists))
-        return sums.ranking()
+        return sums.ranking(held_out)
 
     def __reduce__(self) -> tuple[Callable[..., Recommender], tuple[object, ...]]:
         """A model from a file is pickled as its path, and opened again; one from bytes with its bytes."""

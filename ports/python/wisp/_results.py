@@ -121,12 +121,15 @@ class Step:
 
 
 def _plot_steps(steps: Sequence[Step], axes: Any) -> Any:
-    """Draws the loss of each step and, on a second axis, the epsilon by then. Local only: the loss is not private."""
+    """Draws the loss of each step and, on a second axis, the epsilon by then, if there is one. Local only: the loss is
+    not private."""
     axes = axes_for(axes)
     at = [one.step for one in steps]
     axes.plot(at, [one.loss for one in steps], label="loss (local only)")
     axes.set_xlabel("step")
     axes.set_ylabel("loss (local only)")
+    if all(math.isnan(one.epsilon) for one in steps):
+        return axes
     right = axes.twinx()
     right.plot(at, [one.epsilon for one in steps], color="C1", label="epsilon of the run")
     right.set_ylabel("epsilon of the run so far")
@@ -179,6 +182,28 @@ class TrainingReport(Shown):
             rows.append(("resumed from step", self.resumed_from))
         rows.append(("records, events (local only)", f"{self.num_records}, {self.num_events}"))
         return "Private run", rows, "What is local only is not private: do not send it anywhere."
+
+
+class FitReport(dict[str, Any], Shown):
+    """The outcome of a run of the program, by the names of its JSON. `not_private` names the figures that are local
+    only."""
+
+    def __init__(self, made: dict[str, Any], all_steps: list[Step]) -> None:
+        super().__init__(made)
+        self.all_steps = all_steps  #: those that the program told, of which there is one a second or so
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the loss and the epsilon of each step; returns matplotlib's axes. The loss is local only."""
+        return _plot_steps(self.all_steps, axes)
+
+    def _table(self) -> tuple[str, Sequence[Row], str]:
+        local = self.get("not_private", ())
+        rows: list[Row] = [
+            (f"{name} (local only)" if name in local else name, value)
+            for name, value in self.items()
+            if name != "not_private"
+        ]
+        return "Training", rows, "What is local only is not private: do not send it anywhere."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -371,7 +396,7 @@ class Quality(Shown):
 
     def _table(self) -> tuple[str, Sequence[Row], str]:
         rows: list[Row] = [("ndcg@10", f"{self.ndcg_at_10:.4f}"), ("hit@10", f"{self.hit_at_10:.4f}")]
-        return "Held-out evaluation", [*rows, ("users", self.num_users)], "Local only: not private."
+        return "Each user's last event", [*rows, ("users", self.num_users)], "Local only: not private."
 
 
 @dataclasses.dataclass(frozen=True)
