@@ -5,6 +5,7 @@ page.py DEMO_FOLDER WISP MODEL
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -208,12 +209,20 @@ def check_order(browser):
     return before[0]
 
 
+def while_reloading(asked, otherwise):
+    """Asks a page that may just be replaced by the next one."""
+    try:
+        return asked()
+    except (NoSuchElementException, StaleElementReferenceException):
+        return otherwise
+
+
 def answer(browser, button):
     """Answers the question that the page asks."""
     asked = browser.driver.find_element(By.ID, "ask")
     browser.wait_for(asked.is_displayed, "the page's question")
     asked.find_element(By.CSS_SELECTOR, f"button[value={button}]").click()
-    browser.wait_for(lambda: not asked.is_displayed(), "the end of the question")
+    browser.wait_for(lambda: while_reloading(lambda: not asked.is_displayed(), True), "the end of the question")
 
 
 def check_asking(browser, ordered):
@@ -228,21 +237,57 @@ def check_asking(browser, ordered):
 
 
 def check_requests(browser, seen):
-    """Nothing is asked for after the page was ready, and the count would show it."""
-    check(browser.text("requests") == str(seen), f"requests after the page was ready: {browser.text('requests')}")
+    """Nothing is asked for after the page was ready, and the counts would show it."""
+    own = lambda: browser.text("requests-own").split()[0]
+    check((browser.text("requests"), own()) == ("0", str(seen)), f"requests: {browser.text('requests')}, {own()}")
     browser.value("await fetch('guests.json')")
-    browser.wait_for(lambda: browser.text("requests") == str(seen + 1), "the count of a request")
-    check("guests.json. 0 went elsewhere" in browser.text("requests-note"), browser.text("requests-note"))
+    browser.wait_for(lambda: own() == str(seen + 1), "the count of a request")
+    check(browser.text("requests-own").endswith(": guests.json."), browser.text("requests-own"))
+    check(browser.text("requests") == "0", f"a request of the page's own file was counted: {browser.text('requests')}")
 
 
-def write_own(work, wrong=""):
+def check_request_elsewhere(browser):
+    """A request to another site is in the large figure, where no policy refuses it as that of `serve` does."""
+    bypass = lambda on: browser.driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": on})
+    bypass(True)
+    browser.driver.get(browser.address)
+    browser.wait_ready()
+    browser.value("await fetch('http://127.0.0.2:9/').catch(() => {})")
+    browser.wait_for(lambda: browser.text("requests") == "1", "the count of a request to another site", 10)
+    check(browser.text("requests-note").startswith("request to another"), browser.text("requests-note"))
+    bypass(False)
+    browser.driver.get(browser.address)
+    browser.wait_ready()
+    browser.driver.get_log("browser")  # nobody answered that request
+
+
+def check_words_of_protection(browser):
+    """The words near the slider say what its place means, and promise little only at its left end."""
+    words = []
+    for place in range(5):
+        words.append(
+            browser.value(
+                "const slider = document.getElementById('protection'), was = slider.value; slider.value = args[0];"
+                "slider.dispatchEvent(new Event('input'));"
+                "const told = document.getElementById('protection-note').textContent;"
+                "slider.value = was; slider.dispatchEvent(new Event('input'));"
+                "return [told.split(':')[0], told.includes('say little')]",
+                place,
+            )
+        )
+    told = [["Well hidden", True]] * 2 + [["Half hidden", False]] + [["Hardly hidden", False]] * 2
+    check(words == told, f"the words of the slider's five places: {words}")
+    check("little" not in browser.text("jar-note"), f"the jar promises little: {browser.text('jar-note')}")
+
+
+def write_own(work, wrong="", people=1500):
     """A catalogue and a log as CSV, with what spreadsheets write: quotes, line ends of two characters, days."""
     names = [f'"Bowl ""{i}"", large"' for i in range(30)]
     (work / "catalogue.csv").write_bytes(
         ("\ufeffname,item\r\n" + "".join(f"{name},bowl-{i}\r\n" for i, name in enumerate(names))).encode()
     )
     lines = [
-        f"bowl-{(user + step) % 30},user {user},2026-01-{1 + step:02}" for user in range(1500) for step in range(9)
+        f"bowl-{(user + step) % 30},user {user},2026-01-{1 + step:02}" for user in range(people) for step in range(9)
     ]
     (work / "log.csv").write_text("\n".join(["item,user,time", *lines, wrong]))
 
@@ -251,10 +296,10 @@ def check_own_files(browser, work):
     """A visitor's files replace the cafe; wrong ones are refused with file and line, and replace nothing."""
     browser.driver.execute_script("document.getElementById('own').closest('details').open = true")
     people = browser.driver.find_element(By.ID, "people")
-    people.clear()
-    people.send_keys("1500")
 
-    def give():
+    def give(number=1500):
+        people.clear()
+        people.send_keys(str(number))
         for name in ("catalogue", "log"):
             browser.driver.find_element(By.ID, name).send_keys(str(work / f"{name}.csv"))
         browser.driver.find_element(By.CSS_SELECTOR, "#own button").click()
@@ -269,10 +314,17 @@ def check_own_files(browser, work):
         write_own(work, wrong)
         give()
         browser.wait_for(lambda: sentence in browser.text("own-error"), f"'{sentence}'", 10)
-    write_own(work)
-    give()
-    answer(browser, "yes")
-    browser.wait_for(lambda: browser.text("state").startswith("Your items"), "the visitor's files")
+
+    def use(number):
+        write_own(work, people=number)
+        give(number)
+        answer(browser, "yes")
+        browser.wait_for(lambda: browser.text("state").startswith("Your items"), "the visitor's files")
+
+    use(60)
+    check_few(browser)
+    use(1500)
+    browser.driver.find_element(By.ID, "protection").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     rows = browser.driver.find_elements(By.CSS_SELECTOR, "#menu button")
     menu = [row.text for row in rows]
     check(len(menu) == 30 and menu[3] == 'Bowl "3", large', f"the visitor's menu: {menu[:4]}")
@@ -280,6 +332,17 @@ def check_own_files(browser, work):
     check_progress(browser)
     names = [row.text for row in browser.driver.find_elements(By.CSS_SELECTOR, "#for-you button")]
     check(names and all(name.startswith("Bowl") for name in names), f"what was learned of the visitor's files: {names}")
+
+
+def check_few(browser):
+    """With few events well hidden, few items are learned. A sentence says why the list is short."""
+    browser.driver.find_element(By.ID, "protection").send_keys(Keys.HOME)
+    learn(browser)
+    shown = len(browser.driver.find_elements(By.CSS_SELECTOR, "#for-you button"))
+    note = browser.text("for-you-note")
+    check(shown < 10, f"{shown} items were learned of few events")
+    words = f"{shown} of 10 places are filled: other items were not learned yet. More events, or the slider"
+    check(words in note, note)
 
 
 def failed(browser):
@@ -321,18 +384,47 @@ def step_shown(browser):
     return browser.value("return performance.getEntriesByName('step').length") > 0
 
 
-def lessons_left(browser):
-    return int(browser.driver.find_element(By.ID, "jar").get_attribute("aria-label").split()[0])
+def spent(browser):
+    """What the jar shows as spent, in percent, and whether it says that it may be more."""
+    label = browser.driver.find_element(By.ID, "jar").get_attribute("aria-label")
+    level = browser.value(
+        "const [taken, rest] = [...document.querySelectorAll('#jar rect')].map((part) => part.height.baseVal.value);"
+        "return 100 * taken / (taken + rest)"
+    )
+    percent = int(re.search(r"(\d+)% is spent", label)[1])
+    check(abs(level - percent) < 1, f"the jar is drawn with {level} % spent, and says {label}")
+    return percent, label.startswith("At least")
+
+
+def charged(browser):
+    """What the statement says is used of the plan, in percent of the limit."""
+    text = browser.driver.find_element(By.ID, "statement").get_attribute("textContent")
+    used, limit = (re.search(rf"{name}: ([0-9.]+) ", text) for name in ("plan that is used", "limit of the data set"))
+    check(used and limit, f"the statement names no part that is used: {text}")
+    return 100 * float(used[1]) / float(limit[1])
+
+
+def check_jar(browser):
+    """The jar shows what is charged, rounded up, once nothing runs."""
+    check(charged(browser) <= spent(browser)[0] <= charged(browser) + 1.1, f"{spent(browser)}, {charged(browser)}")
+    check(not spent(browser)[1], "the jar is unsure although nothing runs")
+    check(f"{spent(browser)[0]}% is spent" in browser.text("jar-note"), browser.text("jar-note"))
 
 
 def check_spending(browser):
-    """The jar empties by a lesson at each press. The last press is refused in words, before it is pressed."""
-    for left in range(lessons_left(browser) - 1, -1, -1):
+    """The jar never fills again, and is empty after the last lesson. One more is refused before it is pressed."""
+    left = lambda: int(re.search(r"(\d) of 4 lessons are left", browser.text("jar-note"))[1])
+    before = (left(), spent(browser)[0])
+    while before[0] > 0:
+        check_jar(browser)
         learn(browser)
-        browser.wait_for(lambda: lessons_left(browser) == left, f"{left} lessons left")
+        after = (left(), spent(browser)[0])
+        check(after[0] < before[0] and after[1] >= before[1], f"lessons left and percent: {before}, then {after}")
+        before = after
+    check(before == (0, 100), f"after the last lesson: {before}")
     learning = browser.driver.find_element(By.ID, "learn")
     check(learning.get_attribute("aria-disabled") == "true", "a fifth lesson may be pressed")
-    check("All lessons are spent" in browser.text("learn-why"), f"why not: {browser.text('learn-why')}")
+    browser.wait_for(lambda: "All lessons are spent" in browser.text("learn-why"), "why no lesson may be pressed", 10)
     protection = browser.driver.find_element(By.ID, "protection")
     check(not protection.is_enabled(), "the protection can be changed after the first lesson")
 
@@ -350,6 +442,34 @@ def check_phone(browser):
     check(not inside, f"too small for a finger: {inside[:5]}")
 
 
+def check_lists_in_step(browser):
+    """Rows of both lists have equal heights, and a phone's screen has the lists below the button that changes them."""
+    heights, below, screen = browser.value("""
+      const rows = (list) => [...document.querySelectorAll(`#${list} li`)].map((row) => row.offsetHeight);
+      const [button, list] = ['learn', 'for-you'].map((id) => document.getElementById(id).getBoundingClientRect());
+      return [[rows('for-you'), rows('before')], list.top - button.bottom, innerWidth < 640];""")
+    check(heights[0] == heights[1] and len(heights[0]) == 10, f"heights of the rows: {heights}")
+    check(not screen or 0 < below < 320, f"the list begins {below} px below the button that changes it")
+
+
+def check_chart(browser):
+    """The longest bar uses the width that its label leaves."""
+    width, cell = browser.value(
+        "return ['.bar', 'td'].map((part) => Math.max(...[...document.querySelectorAll(`#quality ${part}`)]"
+        ".map((found) => found.offsetWidth)))"
+    )
+    check(width > 0.8 * cell, f"the longest bar has {width} of {cell} px")
+
+
+def stop(browser):
+    """Stopping is confirmed at once, and the jar shows what it had spent."""
+    said = browser.value(
+        "document.getElementById('stop').click(); return document.getElementById('state').textContent"
+    )
+    check(said == "Stopping.", f"after the press on Stop the page says: {said}")
+    browser.wait_for(lambda: browser.text("state") == "Stopped. The jar shows what is spent.", "the end", 60)
+
+
 def main():
     work = Path(tempfile.mkdtemp(prefix="wisp-page."))
     server = subprocess.Popen([ROOT / "ports/wasm/demo/serve", demo, "0"], stdout=subprocess.PIPE, text=True)
@@ -360,6 +480,9 @@ def main():
         browser.wait_ready()
         browser.picture("first")
         check_requests(browser, 0)
+        check_request_elsewhere(browser)
+        check_words_of_protection(browser)
+        check(browser.text("ordered-none"), "nothing is said of an empty list of orders")
         check_same_as_native(browser)
         check_refusals(browser)
         check_keys_and_json(browser)
@@ -372,15 +495,11 @@ def main():
         browser.picture("ordered")
         browser.click("guests")
         browser.wait_for(lambda: "guests have been here" in browser.text("state"), "the guests")
-        # Stopping ends the worker; a new one continues with the store.
+        check(spent(browser) == (0, False), f"before the first lesson the jar shows {spent(browser)}")
         browser.click("learn")
         browser.wait_for(lambda: step_shown(browser), "the first step", 300)
+        check(spent(browser)[0] > 50 and spent(browser)[1], f"in the first lesson the jar shows {spent(browser)}")
         browser.picture("learning")
-        browser.click("stop")
-        browser.wait_for(lambda: browser.text("state").startswith("cancelled"), "the end of what was stopped", 60)
-        browser.value("performance.clearMarks('step')")
-        browser.click("learn")
-        browser.wait_for(lambda: step_shown(browser), "a step after the stop", 300)
         browser.kill()
 
         browser = Browser(f"{work}/profile", address)
@@ -388,12 +507,23 @@ def main():
         check(first in browser.text("ordered"), "what was ordered before the browser was killed is gone")
         statement = browser.driver.find_element(By.ID, "statement").get_attribute("textContent")
         check("epsilon" in statement, f"nothing is charged: {statement}")
+        labels = lambda: [row.text for row in browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody th")]
+        check(labels() == ["as shipped", "lesson 1, stopped"], f"the chart after a lesson was killed: {labels()}")
+        check_jar(browser)
         learn(browser)
         browser.picture("learned")
         check_requests(browser, 0)
-        bars = browser.driver.find_elements(By.CSS_SELECTOR, "#quality .bar")
-        check(len(bars) == 2, f"the chart has {len(bars)} bars")
+        after = ["as shipped", "after lesson 1"]
+        check(labels() == after, f"the chart after the lesson: {labels()}")
+        check_chart(browser)
         print("of 100 guests:", browser.text("quality").replace("\n", " "))
+        # Stopping ends the worker; a new one continues with the store.
+        browser.value("performance.clearMarks('step')")
+        browser.click("learn")
+        browser.wait_for(lambda: step_shown(browser), "a step of the second lesson", 300)
+        stop(browser)
+        # A few steps change the model only if they were stored.
+        check(labels() in (after, [*after, "lesson 2, stopped"]), f"the chart after a stop: {labels()}")
         check_spending(browser)
         browser.picture("spent")
         times = browser.value("return performance.getEntriesByName('recommend').map((e) => e.duration)")
@@ -403,12 +533,14 @@ def main():
         browser.picture("own")
         browser.click("reset")
         answer(browser, "yes")
-        browser.wait_for(lambda: browser.text("state") == "Ready.", "the cafe after everything was deleted")
+        ready = lambda: while_reloading(lambda: browser.text("state") == "Ready.", False)
+        browser.wait_for(ready, "the cafe after everything was deleted")
         check(not browser.text("ordered"), "orders are left after everything was deleted")
         browser.check_console()
         browser.quit()
         for width, dark in ((360, False), (360, True), (1280, False), (1280, True)):
-            browser = Browser(f"{work}/profile", address, width, dark)
+            name = f"{width}-{'dark' if dark else 'light'}"
+            browser = Browser(f"{work}/profile-{name}", address, width, dark)
             browser.wait_ready()
             check(
                 browser.value("return document.documentElement.scrollWidth <= innerWidth"),
@@ -416,7 +548,14 @@ def main():
             )
             if width < 500:
                 check_phone(browser)
-            browser.picture(f"{width}-{'dark' if dark else 'light'}")
+            browser.picture(name)
+            check_order(browser)
+            check_lists_in_step(browser)
+            browser.click("guests")
+            browser.wait_for(lambda: "guests have been here" in browser.text("state"), "the guests")
+            learn(browser)
+            check_lists_in_step(browser)
+            browser.picture(f"{name}-learned")
             browser.check_console()
             browser.quit()
         browser = None

@@ -10,7 +10,7 @@ const FOLDER = "wisp-cafe", BASE = "base.wisp", MINE = "mine.wisp", NOTES = "not
 const OWN = "own:";
 // Public constants of this cafe. The budget of each guest is divided over four lessons.
 const GUESTS = 2000, DELTA = 1e-5, LESSONS = 4, EPSILONS = [0.5, 1, 2, 4, 8];
-const SHOWN = 8, BATCH_OF_EVENTS = 4000, TICK_MS = 200;
+const SHOWN = 10, BATCH_OF_EVENTS = 4000, TICK_MS = 200;
 
 const at = (id) => document.getElementById(id);
 const say = (sentence, failed = false) => {
@@ -26,10 +26,20 @@ const shownEpsilon = (epsilon) => Number.isFinite(epsilon) ? (Math.ceil(epsilon 
 // the model.
 const worstGuess = (epsilon) => Math.min(100, Math.ceil(100 * (Math.exp(epsilon) + DELTA) / (1 + Math.exp(epsilon))));
 
+// The meaning of the protection in words, up to an epsilon.
+const LEVELS = [
+  {upTo: 1, words: "Well hidden: the lessons say little about any guest."},
+  {upTo: 2, words: "Half hidden: the lessons can say much about a guest."},
+  {upTo: Infinity, words: "Hardly hidden: the lessons can say nearly everything about a guest."}
+];
+
 let runtime, model, device = null, history = [], running = null, guests = null;
 // The page's own notes: measured qualities, and the visitor's own catalogue.
-let notes = {quality: [], people: GUESTS, hidden: null};
+let notes = {quality: [], people: GUESTS, hidden: null, measured: null, finished: null};
 let learned = false;  // a lesson has made a model
+let percent = 0;      // spent of a guest's budget, rounded up
+let unsure = false;   // a lesson runs, so that more may be spent than `percent`
+let statements = {of: "", accounting: {}};  // the ledger's statement, and the state of the ledger that it is of
 let list = [], before = null;  // the list that is shown, and the one before it
 
 async function bytesOf(path) {
@@ -71,22 +81,29 @@ function showList(change = "") {
   forYou.show(best.map(({item, name}, i) => ({item, name, mark: before && markOf(item, i, before)})));
   at("earlier").hidden = !before?.length;
   at("before").replaceChildren(...(before ?? []).map(({name}) => row(name)));
+  const places = Math.min(SHOWN, shownItems().length);
+  const few = best.length >= places ? "" :
+      ` ${best.length} of ${places} places are filled: other items were not learned yet. More events, or the slider ` +
+          "further to the right before the first lesson, teach it more.";
   const moved = before ? best.filter(({item}, i) => before[i]?.item !== item).length : 0;
   at("for-you-note").textContent =
-      best.length === 0 ? `Nothing to show ${learned ? "yet: more people, or less hiding, teach it your items" :
-                                                      "before it has learned from your log"}.` :
-      change            ? `${change}: ${moved} of ${best.length} places changed.` :
-      history.length    ? "After what you ordered." :
-                          "What is popular: you have not ordered yet.";
+      (best.length === 0 ? (learned ? "Nothing to show yet." : "Nothing to show before it has learned from your log.") :
+       change            ? `${change}: ${moved} of ${best.length} places changed.` :
+       history.length    ? "After what you ordered." :
+                           "What is popular: you have not ordered yet.") +
+      (learned ? few : "");
+  at("ordered-none").hidden = history.length > 0;
   at("ordered").replaceChildren(...history.slice(-SHOWN).map((item) => row(model.itemName(item))));
   allow("forget", device && history.length > 0 ? "" : "nothing was ordered");
 }
 
+// The items of the cafe, or of the visitor's catalogue.
+const shownItems = () => Array.from({length: model.numItems}, (_, item) => ({item, name: model.itemName(item)}))
+                             .filter(({item}) => notes.hidden === null || model.itemKey(item).startsWith(OWN));
+
 function showMenu() {
   const wanted = at("search").value.trim().toLowerCase();
-  const items = Array.from({length: model.numItems}, (_, item) => ({item, name: model.itemName(item)}))
-                    .filter(({item}) => notes.hidden === null || model.itemKey(item).startsWith(OWN));
-  menu.show(items.filter(({name}) => name.toLowerCase().includes(wanted)));
+  menu.show(shownItems().filter(({name}) => name.toLowerCase().includes(wanted)));
 }
 
 async function order(item) {
@@ -98,14 +115,16 @@ async function order(item) {
 }
 
 const epsilonChosen = () => EPSILONS[Number(at("protection").value)];
+const levelOf = (epsilon) => LEVELS.find(({upTo}) => epsilon <= upTo).words;
+const percentOf = (epsilon, limit) => Math.min(100, Math.ceil(100 * epsilon / limit));
 
 function showProtection(fixed) {
   const epsilon = epsilonChosen(), worst = worstGuess(epsilon);
   at("protection").disabled = fixed;
-  at("protection").setAttribute("aria-valuetext", `at most ${worst} of 100 guesses are right`);
+  at("protection").setAttribute("aria-valuetext", `${levelOf(epsilon)} At most ${worst} of 100 guesses are right`);
   at("protection-note").textContent =
-      `Guess from the model whether one guest was here: even who knows all others is right in at most ${worst} of ` +
-      `100 cases. A coin is in 50.${fixed ? " Chosen before the first lesson, and fixed since." : ""}`;
+      `${levelOf(epsilon)} Guess from the model whether one guest was here: even who knows all others is right in at ` +
+      `most ${worst} of 100 cases. A coin is in 50.${fixed ? " Chosen before the first lesson, and fixed since." : ""}`;
 }
 
 async function budget() {
@@ -116,6 +135,7 @@ async function budget() {
 async function showState() {
   const {events, users} = await device.countEvents(), spent = await budget(), planned = spent?.hasPlan === 1;
   const left = planned ? spent.runsLeft : LESSONS, begun = planned && spent.epsilonStated > 0;
+  await readStatements(begun ? spent : null);
   if (begun) {
     const place = EPSILONS.findIndex((epsilon) => epsilon >= spent.epsilonLimit - 1e-9);
     at("protection").value = place < 0 ? EPSILONS.length - 1 : place;
@@ -127,17 +147,33 @@ async function showState() {
   allow("guests", visited ? "They have been here." : busy);
   allow("learn", busy || (!visited ? "Let guests come first: one guest could not hide." :
                           left === 0 ? "All lessons are spent: one more would say more about a guest than promised." : ""));
-  drawJar(at("jar"), left, LESSONS);
+  drawJar(at("jar"), percent, unsure);
   at("jar-note").textContent =
-      !begun           ? `Each lesson says a little about every guest. There is enough for ${LESSONS}.` :
-      left === LESSONS ? "A lesson was begun and is paid for. Learning again finishes it." :
-                         `${LESSONS - left} of ${LESSONS} lessons are spent. What is spent never comes back.`;
+      unsure           ? spendingWords() :
+      !begun           ? `Nothing is spent. There is enough for ${LESSONS} lessons. The first usually takes most: it ` +
+              "also counts, with noise, what is ordered after what." :
+      left === LESSONS ? `${percent}% is spent: a lesson was begun. Learning again finishes it.` :
+                         `${percent}% is spent and never comes back. ${left} of ${LESSONS} lessons are left.`;
   showQuality();
   if (!begun) return;
   at("exact").textContent = `Epsilon ${shownEpsilon(spent.epsilonStated)} at delta ${DELTA} covers all ${
       LESSONS} lessons, for each guest. ${notes.quality.map(({label, ndcg}) => `${label}: NDCG@10 ${ndcg.toFixed(4)}`).join("; ")}.` +
       " These qualities are computed from the orders, not private: they stay here.";
-  at("statement").textContent = await device.statement({delta: DELTA});
+}
+
+const spendingWords = () => `At least ${percent}% is spent. How much the lesson takes is said when it ends.`;
+
+// Reads from the ledger what is spent: of the part of the plan that was used, if it is not all.
+async function readStatements(spent) {
+  const of = JSON.stringify(spent);
+  if (of !== statements.of) {
+    const accounting =
+        spent ? JSON.parse(await device.statement({delta: DELTA, format: "json"})).accounting : {epsilon: 0};
+    at("statement").textContent = spent ? await device.statement({delta: DELTA}) : "";
+    statements = {of, accounting};
+  }
+  const {epsilon, epsilon_of_used_part: used = epsilon} = statements.accounting;
+  percent = !spent ? 0 : spent.runsLeft === 0 ? 100 : percentOf(used, spent.epsilonLimit);
 }
 
 function showQuality() {
@@ -153,10 +189,22 @@ async function readNotes() {
   if (notes.hidden !== null) at("guests").textContent = "The people of your log";
 }
 
-async function measure(label, file) {
+// The row of a lesson that was finished replaces that of the same lesson when it was stopped.
+async function measure(label, file, lesson = 0) {
   const {ndcgAt10, hitAt10} = await device.evaluate(file);
-  notes.quality = [...notes.quality.filter((row) => row.label !== label), {label, ndcg: ndcgAt10, hit: hitAt10}];
+  notes.quality =
+      [...notes.quality.filter((row) => row.lesson !== lesson), {lesson, label, ndcg: ndcgAt10, hit: hitAt10}];
   await writeNotes();
+}
+
+// Measures the model that is open, unless it was measured: also that of a lesson that was stopped, or whose page was
+// closed.
+async function measureNewest() {
+  const hash = model.info.contentHash;
+  if (!learned || notes.measured === hash) return;
+  const lesson = Math.max(1, LESSONS - (await budget()).runsLeft);
+  notes.measured = hash;
+  await measure(notes.finished === hash ? `after lesson ${lesson}` : `lesson ${lesson}, stopped`, MINE, lesson);
 }
 
 async function appendAll(events) {
@@ -191,45 +239,79 @@ async function working(action) {
 }
 
 async function learn() {
-  const mine = (await device.listFiles()).includes(MINE), stop = new AbortController(), begin = performance.now();
+  const stop = new AbortController(), begin = performance.now(), hash = model.info.contentHash;
+  const first = percent === 0;
   const plan = {
     model: BASE, output: MINE, epsilon: epsilonChosen(), delta: DELTA, numRecordsPublic: notes.people, runs: LESSONS,
-    unit: "user", evaluation: "none", replace: !(await budget())?.epsilonStated
+    unit: "user", evaluation: "none", replace: first
   };
-  let phase = "Choosing how much noise hides a guest";
+  let phase = "Choosing the noise";
   const ticking = setInterval(() => {
     at("phase").textContent = `${phase} \u2013 ${((performance.now() - begin) / 1000).toFixed(1)} s`;
   }, TICK_MS);
+  const spending = () => {
+    drawJar(at("jar"), percent, unsure);
+    at("jar-note").textContent = spendingWords();
+  };
   at("stop").hidden = false;
-  at("stop").onclick = () => stop.abort();
+  at("stop").textContent = "Stop";
+  allow("stop", "");
+  at("stop").onclick = () => {
+    if (stop.signal.aborted) return;
+    say("Stopping.");
+    at("stop").textContent = "Stopping";
+    allow("stop", "It is stopping.");
+    stop.abort();
+  };
   say("Learning.");
+  unsure = true;
+  spending();
   try {
     await working(async () => {
-      await device.plan(plan);
-      const result = await device.runPlanned({
+      await device.plan({...plan, signal: stop.signal});
+      await device.runPlanned({
         model: BASE, output: MINE, signal: stop.signal,
         onProgress: ({step, numSteps, epsilon}) => {
           if (numSteps === 0) return;
           performance.mark("step");
           at("progress").max = numSteps;
           at("progress").value = step;
-          phase = `Step ${step} of ${numSteps}${Number.isNaN(epsilon) ? "" : `, spent: epsilon ${shownEpsilon(epsilon)}`}`;
+          phase = `Step ${step} of ${numSteps}`;
+          // Later lessons are told the whole plan's epsilon, which is more than what is spent.
+          if (first && epsilon > 0) percent = percentOf(epsilon, plan.epsilon);
+          spending();
         },
       });
       phase = "Counting how well the list fits";
       at("stop").hidden = true;
       at("progress").removeAttribute("value");
       performance.measure("learn", {start: begin});
-      await measure(`after lesson ${LESSONS - result.runsLeft}`, MINE);
+      await useModel();
+      notes.finished = model.info.contentHash;
+      await writeNotes();  // the page may be closed while it measures
+      await measureNewest();
     });
-    await useModel();
     showList("After the lesson");
+    unsure = false;
+    await showState();
     say("It has learned. The list is the new model's.");
+  } catch (error) {
+    unsure = false;
+    await showPart(hash).catch(() => {});  // the first error is said
+    if (error.kind !== "Cancelled") throw error;
+    await showState();
+    say("Stopped. The jar shows what is spent.");
   } finally {
     clearInterval(ticking);
     at("stop").hidden = true;
-    if (!mine && device) await useModel().catch(fail);
   }
+}
+
+// Shows what a lesson made before it ended too early. `hash` is that of the model before it.
+async function showPart(hash) {
+  await useModel();
+  if (model.info.contentHash !== hash) showList("After a part of the lesson");
+  await measureNewest();
 }
 
 // Opens the newest model in the store.
@@ -310,7 +392,7 @@ async function useOwn() {
   });
   await device.retireItems({model: "all.wisp", output: BASE, keys: cafe.slice(1)});
   for (const file of ["cafe.wisp", "all.wisp"]) await device.removeFile(file);
-  notes = {quality: [], people: Number(at("people").value), hidden: cafe[0]};
+  notes = {quality: [], people: Number(at("people").value), hidden: cafe[0], measured: null, finished: null};
   await working(async () => {
     await appendAll(events.map(({user, item, time}) => ({user: `guest ${user}`, item: OWN + item, time})));
     await measure("before learning", BASE);
@@ -330,6 +412,7 @@ async function restore() {
   before = null;
   showList();
   showMenu();
+  await measureNewest();
   await showState();
 }
 
@@ -340,10 +423,11 @@ function countRequests() {
   const count = (names) => {
     seen.push(...names);
     const elsewhere = seen.filter((name) => new URL(name).origin !== location.origin).length;
-    at("requests").textContent = seen.length;
-    at("requests-note").textContent = `request${seen.length === 1 ? "" : "s"} since it was ready${
-        seen.length === 0 ? "." : `, for files of this page: ${
-        [...new Set(seen.map((name) => name.split("/").pop()))].join(", ")}. ${elsewhere} went elsewhere.`}`;
+    at("requests").textContent = elsewhere;
+    at("requests-note").textContent = `request${elsewhere === 1 ? "" : "s"} to another place than this site.`;
+    const own = seen.filter((name) => new URL(name).origin === location.origin);
+    at("requests-own").textContent = `${own.length} for the page's own files, since it was ready${
+        own.length === 0 ? "." : `: ${[...new Set(own.map((name) => name.split("/").pop()))].join(", ")}.`}`;
   };
   new PerformanceObserver((entries) => count(entries.getEntries().map(({name}) => name))).observe({type: "resource"});
   new BroadcastChannel(channelName).onmessage = ({data}) => count(data);
@@ -354,7 +438,7 @@ async function begin() {
   runtime = await loadRuntime();
   model = runtime.openModel(await bytes, {name: "cafe.wisp"});
   showProtection(false);
-  drawJar(at("jar"), LESSONS, LESSONS);
+  drawJar(at("jar"), 0, false);
   showList();
   performance.mark("first-list");
   showMenu();

@@ -1,4 +1,4 @@
-// The pictures: the jar of lessons that are left, and the chart of quality.
+// The pictures: the jar of what may be spent, and the chart of quality.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -8,29 +8,30 @@ function shape(name, attributes) {
   return made;
 }
 
-// A jar with one slice a lesson. Learning takes the topmost slice out.
-export function drawJar(jar, left, planned) {
-  const top = 16, bottom = 80, gap = 2, height = (bottom - top - gap) / planned - gap;
-  const slices = Array.from({length: planned}, (_, i) => shape("rect", {
-    x: 8, width: 48, rx: 2, height, y: bottom - (i + 1) * (height + gap), class: i < left ? "left" : "gone"
-  }));
+// A jar that is full while nothing is spent. While a lesson runs, at least `percent` is spent, and the rest is unsure.
+export function drawJar(jar, percent, running) {
+  const top = 18, bottom = 78, level = top + (bottom - top) * percent / 100;
+  const part = (from, to, name) => shape("rect", {x: 8, width: 48, y: from, height: to - from, class: name});
   const glass = shape("path", {d: "M14 4h36v6c6 2 10 4 10 10v56q0 6-6 6H10q-6 0-6-6V20c0-6 4-8 10-10z", class: "glass"});
-  jar.replaceChildren(...slices, glass);
-  jar.setAttribute("aria-label", `${left} of ${planned} lessons left`);
+  jar.replaceChildren(part(top, level, "taken"), part(level, bottom, running ? "unsure" : "left"), glass);
+  jar.setAttribute("aria-label", `${running ? "At least " : ""}${percent}% is spent`);
 }
 
-// One bar for each [{ label, of100 }].
+// One bar for each [{ label, of100 }]. The longest has the full width.
 export function drawChart(body, rows) {
+  const most = Math.max(1, ...rows.map(({of100}) => of100));
   body.replaceChildren(...rows.map(({label, of100}) => {
     const row = document.createElement("tr"), name = document.createElement("th"), cell = document.createElement("td");
     name.scope = "row";
     name.append(label);
-    const bar = document.createElement("span");
+    const [track, space, bar, number] = ["div", "span", "span", "span"].map((tag) => document.createElement(tag));
+    track.className = "track";
     bar.className = "bar";
-    bar.style.width = `${Math.max(1, of100)}%`;
-    const number = document.createElement("span");
+    bar.style.width = `${100 * of100 / most}%`;
+    space.append(bar);
     number.append(String(Math.round(of100)));
-    cell.append(bar, number);
+    track.append(space, number);
+    cell.append(track);
     row.append(name, cell);
     return row;
   }));
