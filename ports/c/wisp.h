@@ -358,9 +358,9 @@ typedef struct wisp_progress { /* how far a run has got */
   double epsilon;           /* spent by this run so far; NaN while not yet known */
 } wisp_progress;
 
-/* Returns 0 to continue, anything else to stop. Called on the caller's thread. */
+/* Returns 0 to continue, else stops. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
-/* Asked now and then: 0 continues, else the run stops within a second. A long step is given up, but stays charged. */
+/* Asked now and then, on a thread that runs tasks: 0 continues, else the run stops, mostly within a second. */
 typedef int (*wisp_cancelled_callback)(void* user_data);
 
 typedef struct wisp_personalise_options { /* one private run */
@@ -412,7 +412,7 @@ typedef struct wisp_personalise_options { /* one private run */
   /* NULL: the processor. Without such a device the run uses the processor: wisp_device_describe says why,
    * wisp_personalise_result.on_device where it ran. num_threads threads of the host work beside a device */
   const wisp_device* device;
-  wisp_cancelled_callback cancelled; /* asked with user_data; NULL: none */
+  wisp_cancelled_callback cancelled; /* gets user_data; a long step is given up, but stays charged; NULL: none */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result { /* the outcome of a run */

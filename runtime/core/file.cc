@@ -278,6 +278,8 @@ Status FileReplacement::Commit() {
   if (reserved_ > size_ && platform::Truncate(fd_, size_) != 0)
     return Error("the room that was left over cannot be given back");
   if (platform::Sync(fd_) != 0) return Error("the new file cannot be synced to the disk");
+  // A ledger of this run may lie there since Begin, where the file system takes two names for one.
+  if (HoldsDatabase(path_)) return InvalidArgument(path_, ": is an SQLite database by now, and will not be replaced");
   if (platform::Rename(temporary_, path_) != 0) return Error("the new file cannot be put in its place");
   temporary_.clear();
   // Closing the file releases the lock. Close it only now, so that nobody removes the temporary file as abandoned.

@@ -1,6 +1,6 @@
 // The library's needs of an operating system: files, locks, random bytes, the process. One interface for POSIX
-// (platform_posix.cc) and 64-bit Windows (platform_windows.cc); no other file of the library, its C interface or the
-// program includes a header of a system (tests/structure.sh).
+// (platform_posix.cc) and 64-bit Windows (platform_windows.cc, process_windows.cc); no other file of the library, its C
+// interface or the program includes a header of a system (tests/structure.sh).
 //
 //   const int file = platform::Open(path, platform::kRead | platform::kNoWait);
 //   if (file < 0) return IoError(path, ": cannot be opened: ", Reason(errno));
@@ -93,7 +93,9 @@ int MakePrivate(int file);
 
 std::string ReadLink(const std::string& path);      // empty if it is no link
 std::string FindRealPath(const std::string& path);  // without links, from the root; empty if nothing is there
-bool IsAbsolute(const std::string& path);
+bool IsAbsolute(const std::string& path);  // names one file, whatever the folder and the drive of the process are
+// The path of the same file from the root on, links kept; empty if the process's folder is gone.
+std::string MakeAbsolute(const std::string& path);
 
 // Where the name begins in a path: behind its last separator. Windows has two separators, '/' and '\'.
 size_t FindName(std::string_view path);

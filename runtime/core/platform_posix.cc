@@ -47,7 +47,8 @@ int Keep(const struct stat& from, FileInfo& to) {
 #else
   const timespec& changed = from.st_mtim;
 #endif
-  to.changed_ns = static_cast<int64_t>(changed.tv_sec) * 1000000000 + static_cast<int64_t>(changed.tv_nsec);
+  to.changed_ns =
+      static_cast<int64_t>(static_cast<uint64_t>(changed.tv_sec) * 1000000000 + static_cast<uint64_t>(changed.tv_nsec));
   return 0;
 }
 
@@ -105,7 +106,7 @@ int Reserve(int file, uint64_t size) {
 // fullfsync).
 int Sync(int file) {
 #if defined(__APPLE__)
-  if (fcntl(file, F_FULLFSYNC) == 0) return 0;
+  if (Retrying([&] { return fcntl(file, F_FULLFSYNC); }) != -1) return 0;
 #endif
   return Retrying([&] { return fsync(file); });
 }
@@ -162,6 +163,12 @@ std::string FindRealPath(const std::string& path) {
 }
 
 bool IsAbsolute(const std::string& path) { return path.starts_with('/'); }
+
+std::string MakeAbsolute(const std::string& path) {
+  if (IsAbsolute(path)) return path;
+  const std::string folder = FindRealPath(".");
+  return folder.empty() ? "" : folder + "/" + path;
+}
 
 size_t FindName(std::string_view path) { return path.rfind('/') + 1; }  // 0 if there is no separator
 

@@ -17,7 +17,6 @@
 #endif
 #include <windows.h>
 //
-#include <bcrypt.h>
 #include <sddl.h>
 
 #include <algorithm>
@@ -110,13 +109,14 @@ bool MayPass(DWORD error, const std::wstring& path) {
   return goes;
 }
 
-// `call` returns true when it is done. The reason of the last failure stays.
+// `call` returns true when it is done. The reason of the last failure stays. With `denied_may_pass` a refusal is tried
+// again whatever it is for: a file that somebody reads refuses to be replaced as one that this user may not replace.
 template <class Call>
-bool Patiently(const std::wstring& path, const Call& call) {
+bool Patiently(const std::wstring& path, const Call& call, bool denied_may_pass = false) {
   for (int i = 0; i < kTries; ++i) {
     if (call()) return true;
     const DWORD error = GetLastError();
-    if (!MayPass(error, path)) return false;
+    if (!MayPass(error, path) && !(denied_may_pass && error == ERROR_ACCESS_DENIED)) return false;
     if (i + 1 < kTries) ::Sleep(kPauseMs);
     SetLastError(error);
   }
@@ -350,10 +350,13 @@ int Rename(const std::string& from, const std::string& to) {
   const std::wstring old_path = ToSystemPath(from), new_path = ToSystemPath(to);
   const HANDLE file = OpenHandle(old_path, GENERIC_WRITE | DELETE, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
   if (file == INVALID_HANDLE_VALUE) return Failed();
-  const bool is_renamed = Patiently(new_path, [&] {
-    return RenameAtOnce(file, new_path) ||
-           MoveFileExW(old_path.c_str(), new_path.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
-  });
+  const bool is_renamed = Patiently(
+      new_path,
+      [&] {
+        return RenameAtOnce(file, new_path) ||
+               MoveFileExW(old_path.c_str(), new_path.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+      },
+      true);
   const int result = Done(is_renamed && FlushFileBuffers(file));
   CloseHandle(file);
   return result;
@@ -409,8 +412,16 @@ std::string FindRealPath(const std::string& path) {
   return ToUtf8(name.data(), name.size());
 }
 
+// "C:name" depends on the folder of that drive, and "\name" on the drive.
 bool IsAbsolute(const std::string& path) {
-  return !path.empty() && (IsSeparator(path.front()) || (path.size() > 1 && path[1] == ':'));
+  if (path.size() < 2) return false;
+  const bool is_share = IsSeparator(path[0]) && IsSeparator(path[1]);
+  return is_share || (path.size() > 2 && path[1] == ':' && IsSeparator(path[2]));
+}
+
+std::string MakeAbsolute(const std::string& path) {
+  const std::wstring full = FullPath(ToWide(path));
+  return ToUtf8(full.data(), full.size());
 }
 
 size_t FindName(std::string_view path) {
@@ -443,7 +454,7 @@ int RemoveFolder(const std::string& path) { return Done(RemoveDirectoryW(ToSyste
 
 bool ForEachName(const std::string& folder, const std::function<void(const std::string& name)>& use) {
   WIN32_FIND_DATAW entry;
-  const HANDLE listing = FindFirstFileW(ToSystemPath(folder + "\\*").c_str(), &entry);
+  const HANDLE listing = FindFirstFileW(ToSystemPath(folder + (folder.ends_with(':') ? "*" : "\\*")).c_str(), &entry);
   if (listing == INVALID_HANDLE_VALUE) return false;
   do use(ToUtf8(entry.cFileName, std::wcslen(entry.cFileName)));
   while (FindNextFileW(listing, &entry));
@@ -472,26 +483,6 @@ const std::byte* Map(int file, uint64_t offset, size_t size) {
 void Unmap(const std::byte* bytes, size_t) { VirtualFree(const_cast<std::byte*>(bytes), 0, MEM_RELEASE); }
 
 uint64_t GetMapUnit() { return 1; }
-
-int GetEntropy(void* bytes, size_t size) {
-  return BCryptGenRandom(nullptr, static_cast<PUCHAR>(bytes), static_cast<ULONG>(size),
-                         BCRYPT_USE_SYSTEM_PREFERRED_RNG) == 0
-             ? 0
-             : -1;
-}
-
-int GetProcess() { return static_cast<int>(GetCurrentProcessId()); }
-
-uint64_t GetUser() { return 0; }
-
-void Sleep(int microseconds) { ::Sleep(static_cast<DWORD>((microseconds + 999) / 1000)); }
-
-int WatchForks(void (*)()) { return 0; }
-
-unsigned MakeThreadSlot(void (*release)(void* object)) { return FlsAlloc(release); }
-void FreeThreadSlot(unsigned slot) { FlsFree(slot); }
-void* GetInSlot(unsigned slot) { return FlsGetValue(slot); }
-void SetInSlot(unsigned slot, void* object) { FlsSetValue(slot, object); }
 
 }  // namespace wisp::platform
 

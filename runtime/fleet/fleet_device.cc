@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "runtime/core/date.h"
@@ -129,7 +128,6 @@ Result<std::vector<Participation>> FleetDevice::ListParticipations() const {
 // Without a log, or from one that cannot be read, a device sends zeros: a refusal would tell what it holds. Where its
 // records are protected, only a log that is not there counts as empty.
 Result<data::Sequences> FleetDevice::ReadLog() const {
-  std::error_code error;
   if (!platform::IsThere(options_.log_path)) return data::Sequences();
   const Result<data::ItemIndex> index = data::ItemIndex::Make(options_.base_path, GetItemKeys(*options_.base));
   Status failed = index.status();

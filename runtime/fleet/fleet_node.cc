@@ -36,7 +36,6 @@ std::span<const std::byte> AsBytes(std::string_view text) { return std::as_bytes
 
 // The bytes of a file, or nullopt if it does not exist.
 Result<std::optional<std::string>> Load(const std::string& path) {
-  std::error_code error;
   if (!platform::IsThere(path)) return std::optional<std::string>();
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   return std::optional<std::string>(std::in_place, reinterpret_cast<const char*>(file.bytes().data()),

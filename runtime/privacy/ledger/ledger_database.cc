@@ -228,10 +228,9 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
   // The absolute path, because a program may change its folder before the first charge.
-  if (platform::IsAbsolute(options.path)) return database;
-  const std::string folder = platform::FindRealPath(".");
-  if (folder.empty()) return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
-  database.later_->path = folder + "/" + options.path;
+  database.later_->path = platform::MakeAbsolute(options.path);
+  if (database.later_->path.empty())
+    return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
   return database;
 }
 

@@ -96,6 +96,7 @@ class JobRun {
     std::optional<Checkpoint> checkpoint;
     if (!job_.checkpoint_path.empty() && platform::IsThere(job_.checkpoint_path)) {
       WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
+      if (checkpoint) saved_.Found(checkpoint->step);
     }
     WISP_RETURN_IF_ERROR(popularity_.Prepare());
     std::vector<float> weights = StartWeights();
@@ -114,7 +115,6 @@ class JobRun {
       end_ = end.step;
     }
     WISP_RETURN_IF_ERROR(Reserve());
-    if (checkpoint) saved_.Found(checkpoint->step);
     WISP_RETURN_IF_ERROR(CheckNotCancelled());
     if (checkpoint) return Resume(*checkpoint, weights);
     // A device without memory, or one that cannot run its kernels, is found before anything is charged, the popularity
@@ -393,7 +393,8 @@ class JobRun {
     if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
     progress.saved = saved_.step();
     progress.save_failure = saved_.failure();
-    if (!trainer_->stop_wanted() && (!job_.progress || job_.progress(progress))) return OkStatus();
+    const bool stops = trainer_->stop_wanted() && progress.step < end_;  // a run that is done is not thrown away
+    if (!stops && (!job_.progress || job_.progress(progress))) return OkStatus();
     Save();
     return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
                      DescribeSavedState(saved_, is_private() ? GetCharged() : Charged()));

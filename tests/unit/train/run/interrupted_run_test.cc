@@ -420,6 +420,25 @@ TEST_F(InterruptedRun, CancelledBeforeItsFirstStepItChargesNothing) {
   EXPECT_EQ(Charged(), 3u);
 }
 
+TEST_F(InterruptedRun, AStopInTheLastStep_DoesNotThrowThePaidModelAway) {
+  TrainingJob job = Job();
+  uint64_t done = 0;
+  job.progress = [&](const JobProgress& p) {
+    done = p.step;
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    return true;
+  };
+  bool was_asked = false;
+  job.cancelled = [&] {
+    was_asked |= done == 7;
+    return done == 7;
+  };
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(was_asked);
+  EXPECT_EQ(result->num_steps, 8u);
+}
+
 // The callbacks sleep, so that a step lasts longer than a stop is waited for.
 TEST_F(InterruptedRun, AStepThatEndsSoon_IsTaken_AndALongOneIsGivenUp) {
   for (const bool is_long : {false, true}) {
