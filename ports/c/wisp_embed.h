@@ -24,9 +24,9 @@ WISP_API wisp_code wisp_model_open_memory(const char* name, const void* bytes, s
                                           const wisp_open_options* options, wisp_model** model, wisp_error* error);
 
 /* Opens `length` bytes from `offset` on of an open file; 0: to its end. `descriptor` is POSIX's, on Windows the low
- * half of a HANDLE. The bytes are mapped, or copied if `offset` is no multiple of 64 (zipalign -p 4 leaves assets so); a
- * copy takes as much memory again and counts for max_bytes. The descriptor stays the caller's, who may close it at once.
- * The file must not be changed in place. Otherwise as wisp_model_open_memory. */
+ * half of a HANDLE. The bytes are mapped, or copied if `offset` is no multiple of 64 (zipalign -p 4 leaves assets so);
+ * a copy takes as much memory again and counts for max_bytes. The descriptor stays the caller's, who may close it at
+ * once. The file must not be changed in place. Otherwise as wisp_model_open_memory. */
 WISP_API wisp_code wisp_model_open_descriptor(const char* name, int descriptor, uint64_t offset, uint64_t length,
                                               const wisp_open_options* options, wisp_model** model, wisp_error* error);
 
