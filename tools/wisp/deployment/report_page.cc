@@ -47,11 +47,9 @@ std::string Short(double number) { return privacy::ShortText(number); }
 std::string Summary(const ReportedDeployment& deployment) {
   const DeploymentSettings& s = deployment.settings;
   std::string text = "<p>";
-  text += deployment.steps_done == 0
-              ? "Nothing was trained yet."
-              : "From " + Escaped(deployment.first_day) + " to " + Escaped(deployment.last_day) +
-                    " a model learned from " + Escaped(deployment.dataset) +
-                    ", without anybody being able to tell well whether any one " + deployment.unit + " was in it.";
+  text += deployment.steps_done == 0 ? "Nothing was trained yet."
+                                     : "From " + Escaped(deployment.first_day) + " to " + Escaped(deployment.last_day) +
+                                           " a model learned from " + Escaped(deployment.dataset) + ".";
   text += " All that is planned costs every " + deployment.unit + " epsilon " + Short(s.epsilon) + " at delta " +
           Short(s.delta) +
           ". An epsilon bounds how much surer anybody can become, from all that is ever released, that one " +
