@@ -15,12 +15,20 @@ inline std::atomic<size_t> allocated_bytes{0};   // all requested bytes, also th
 inline std::atomic<bool> no_memory{false};       // true: every allocation fails
 inline std::atomic<size_t> too_large{SIZE_MAX};  // bytes: an allocation of this size or more fails
 
+#if defined(_WIN32)
+inline void* Take(size_t size, size_t alignment) { return _aligned_malloc(size, alignment); }
+inline void Free(void* p) { _aligned_free(p); }
+#else
+inline void* Take(size_t size, size_t alignment) {
+  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+inline void Free(void* p) { std::free(p); }
+#endif
+
 inline void* CountedNew(size_t size, size_t alignment) {
   ++num_allocations;
   allocated_bytes += size;
-  void* p = no_memory || size >= too_large
-                ? nullptr
-                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* p = no_memory || size >= too_large ? nullptr : Take(size, alignment);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
@@ -31,9 +39,9 @@ void* operator new(size_t size) { return wisp::test::CountedNew(size, alignof(st
 void* operator new(size_t size, std::align_val_t alignment) {
   return wisp::test::CountedNew(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept { wisp::test::Free(p); }
+void operator delete(void* p, size_t) noexcept { wisp::test::Free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { wisp::test::Free(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { wisp::test::Free(p); }
 
 #endif  // WISP_TESTS_UNIT_CORE_COUNTING_ALLOCATOR_H_
