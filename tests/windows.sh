@@ -35,7 +35,8 @@ expect 0 "" wine app/consumer.exe "$root/models/cafe.wisp" log.db log.ledger out
 expect 2 "größe" wine "$build/wisp.exe" größe
 
 left_out=$(grep -oE '^[A-Z][A-Za-z]+\.[A-Za-z_]+' "$root/tests/windows/left_out.txt" | paste -sd:)
-for program in core_tests data_tests privacy_tests; do
+programs=(core_tests data_tests privacy_tests kernels_tests layers_tests gradients_tests model_tests text_tests private_sampling_tests)
+for program in "${programs[@]}"; do
   [ -f "$build/$program.exe" ] || { fail "$program.exe is not built"; continue; }
   GTEST_FILTER="-$left_out" wine "$build/$program.exe" --gtest_brief=1 >tests.txt 2>&1 ||
     fail "$program: $(grep -aE '^\[  FAILED|Unhandled' tests.txt | head -n 30)"
