@@ -16,6 +16,8 @@ FAULTS = [
          "model_write_test:ModelWrite.FilesAreTheOwnersAlone"),
         ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)",
          "model_write_test:ModelWrite.DatabasesAndWhatLiesBesideThemStay"),
+        ("databases-that-came-are-replaced", "FileReplacement::Commit", "if (HoldsDatabase(path_))", "if (false)",
+         "model_write_test:ModelWrite.ADatabaseThatCameMeanwhile_Stays"),
         ("databases-are-removed", "RemoveFile", "if (HoldsDatabase(path))", "if (false)",
          "model_write_test:ModelWrite.DatabasesAndWhatLiesBesideThemStay"),
         ("checkpoint-where-sqlite-keeps-charges", "CheckDistinct",

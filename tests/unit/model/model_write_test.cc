@@ -247,7 +247,7 @@ TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
   for (const std::string& path : {ledger, beside}) {
     const Status status = WriteModel(path, new_.contents());
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << path;
-    EXPECT_NE(status.message().find("will not be replaced"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("will not be replaced: name"), std::string::npos) << status.message();
   }
   for (const std::string& path : {ledger, beside}) EXPECT_EQ(RemoveFile(path).code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(WriteModel(path_, new_.contents()).ok());
@@ -256,6 +256,17 @@ TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
   EXPECT_TRUE(RemoveFile(path_).ok());
   EXPECT_TRUE(RemoveFile(path_).ok()) << "it is not there any more";
   EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(ModelWrite, ADatabaseThatCameMeanwhile_Stays) {
+  const std::string database("SQLite format 3\0 and its pages", 30), path = folder_ / "new.wisp";
+  auto file = FileReplacement::Begin(path);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  test::WriteBytes(path, database);
+  const Status status = file->Commit();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("is an SQLite database by now"), std::string::npos) << status.message();
+  EXPECT_EQ(test::ReadBytes(path), database);
 }
 
 // This holds for any umask: weights and names may come from the data of the device's user.
