@@ -24,7 +24,7 @@ GROUPS = (
             ("WebAssembly", "docs/wasm.md"),
             ("Android", "docs/android.md"),
             ("iOS and macOS", "docs/apple.md"),
-            ("Raspberry Pi", "docs/raspberry-pi.md"),
+            ("Kiosks", (("Windows", "docs/windows.md"), ("Raspberry Pi", "docs/raspberry-pi.md"))),
         ),
     ),
     (
