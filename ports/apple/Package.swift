@@ -33,7 +33,9 @@ let package = Package(
       ],
       linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "Wisp", dependencies: ["CWisp"], resources: [.copy("PrivacyInfo.xcprivacy")]),
-    .testTarget(name: "WispTests", dependencies: ["Wisp"], resources: [.copy("cafe.wisp"), .copy("policy.json"), .copy("golden")]),
+    .testTarget(
+      name: "WispTests", dependencies: ["Wisp"],
+      resources: [.copy("cafe.wisp"), .copy("policy.json"), .copy("golden")]),
   ],
   cxxLanguageStandard: .cxx20
 )

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The library's statement about everything in a ledger, as values. The words for people are `Ledger.statement(delta:)`.
-/// A field that a later version adds is left out; the JSON (`asJSON: true`) has everything.
+/// The library's statement about everything in a ledger, as values. The words for people are
+/// `Ledger.statement(delta:)`. A field that a later version adds is left out; the JSON (`asJSON: true`) has everything.
 public struct PrivacyStatement: Codable, Sendable, Equatable {
   public let version: Int
   /// Who holds the records, who computes, and what is released.

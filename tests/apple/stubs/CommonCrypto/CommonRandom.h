@@ -1,4 +1,4 @@
-/* The parts of Apple's header of this name that runtime/privacy/noise/entropy.h uses, for tests/apple.sh elsewhere. */
+/* The parts of Apple's header of this name that runtime/core/platform_posix.cc uses, for tests/apple.sh elsewhere. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
