@@ -18,8 +18,10 @@ namespace {
 // a figure is computed.
 struct GridPoints {
   double fewest, most;
+  Fineness fineness;
 };
-constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15}, kGlanceGrid{1 << 11, 1 << 13};
+constexpr GridPoints kFullGrid{1 << 17, 1 << 19, Fineness::kFull}, kQuickGrid{1 << 13, 1 << 15, Fineness::kQuick},
+    kGlanceGrid{1 << 11, 1 << 13, Fineness::kGlance};
 constexpr GridPoints kCoarserGrids[] = {kGlanceGrid, kQuickGrid};
 constexpr double kFewestPoints = 1 << 11;
 constexpr double kUsualStep = 1e-4;
@@ -126,7 +128,8 @@ std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
 GridPoints PointsFor(const std::vector<Mechanism>& mechanisms, const GridPoints& points) {
   const ptrdiff_t noises = CountNoises(mechanisms);
   const double fewer = noises <= kManyNoises ? 1 : noises <= 3 * kManyNoises ? 4 : 16;
-  return {std::max(points.fewest / fewer, kFewestPoints), std::max(points.most / fewer, 4 * kFewestPoints)};
+  return {std::max(points.fewest / fewer, kFewestPoints), std::max(points.most / fewer, 4 * kFewestPoints),
+          points.fineness};
 }
 
 GridPoints GridFor(Fineness fineness) {
@@ -140,15 +143,16 @@ struct PartToCompose {
   std::optional<DiscretePld> composed = {};
 };
 
-std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Direction direction, double step) {
+std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Direction direction, double step,
+                                    Fineness fineness) {
   std::vector<PldPower> terms;
   for (const auto& [m, composed] : parts) {
     if (composed) {
       terms.push_back({Regrid(*composed, step), 1});
     } else if (const auto once = AsOneGaussian(m)) {
-      terms.push_back({Discretise(*once, direction, step), 1});
+      terms.push_back({Discretise(*once, direction, step, fineness), 1});
     } else {
-      terms.push_back({Discretise(m, direction, step), m.steps()});
+      terms.push_back({Discretise(m, direction, step, fineness), m.steps()});
     }
   }
   return terms;
@@ -157,19 +161,19 @@ std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Dir
 DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction direction, const GridPoints& points) {
   double widest = 0;
   for (const auto& [m, composed] : parts) {
-    const LossRange range = m.kind().range(m, direction);
+    const LossRange range = m.kind().range(m, direction, points.fineness);
     const double width = (range.high - range.low) * (AsOneGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
     widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
   }
   const double coarse_points = points.most > kGlanceGrid.most ? kCoarsePoints : kGlancePoints;
   const double coarse = std::max(kSmallestStep, widest / coarse_points);
-  const std::vector<PldPower> coarse_terms = DiscretiseAll(parts, direction, coarse);
+  const std::vector<PldPower> coarse_terms = DiscretiseAll(parts, direction, coarse, points.fineness);
   const Tilts tilts = BestTilts(coarse_terms);
   const LossRange range = ComposedRange(coarse_terms, tilts);
   const double width = range.high - range.low;
   const double step = std::max(
       {kSmallestStep, std::min(kUsualStep, width / points.fewest), width / points.most, widest / kMostStepPoints});
-  return Compose(DiscretiseAll(parts, direction, step), tilts);
+  return Compose(DiscretiseAll(parts, direction, step, points.fineness), tilts);
 }
 
 // Samples have losses far below those of Gaussian steps, and there are many: a grid that suits both would be too coarse

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/accounting/pld.h"
 
@@ -66,10 +67,11 @@ struct MechanismKind {
   bool (*is_symmetric)(const Mechanism&);
   // The noise multiplier of one plain Gaussian that costs as much as all steps, if there is one. Null: never.
   std::optional<double> (*as_one_gaussian)(const Mechanism&);
-  // The losses of one step that `discretise` covers, and their distribution (pld.h) on a grid of this step. Null: the
-  // distribution is not known, `fits_grid` is false, and RDP alone gives a figure.
-  LossRange (*range)(const Mechanism&, Direction);
-  DiscretePld (*discretise)(const Mechanism&, Direction, double step);
+  // The losses of one step that `discretise` covers, and their distribution (pld.h) on a grid of this step. A kind that
+  // first computes on a grid of its own makes that as coarse as the figure is; both functions get the same fineness.
+  // Null: the distribution is not known, `fits_grid` is false, and RDP alone gives a figure.
+  LossRange (*range)(const Mechanism&, Direction, Fineness);
+  DiscretePld (*discretise)(const Mechanism&, Direction, double step, Fineness);
   // All steps on a grid of their own, in both directions, if that is more precise. Null: it never is.
   std::optional<DiscretePld> (*compose_alone)(const Mechanism&);
 

@@ -39,8 +39,8 @@ DiscretePld ConnectTheDots(const LossPair& pair, double step) {
   return pld;
 }
 
-DiscretePld Discretise(const Mechanism& m, Direction direction, double step) {
-  return m.kind().discretise(m, direction, step);
+DiscretePld Discretise(const Mechanism& m, Direction direction, double step, Fineness fineness) {
+  return m.kind().discretise(m, direction, step, fineness);
 }
 
 DiscretePld Regrid(const DiscretePld& pld, double step) {

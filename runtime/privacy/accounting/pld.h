@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/mechanism.h"
 
 namespace wisp::privacy {
@@ -47,7 +48,8 @@ class LossPair {
 DiscretePld ConnectTheDots(const LossPair& pair, double step);
 
 // The distribution of one step of the mechanism. `step` > 0; at most about 2^22 points.
-DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
+DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step,
+                       Fineness fineness = Fineness::kFull);
 
 // The distribution on another grid, by connecting the dots; it dominates the given one.
 DiscretePld Regrid(const DiscretePld& pld, double step);

@@ -63,7 +63,7 @@ double BoundedRangeTotalRdp(const Mechanism& m, double order) {
 
 double GetSampleRange(const Mechanism& m) { return m.range(); }
 
-DiscretePld DiscretiseBoundedRange(const Mechanism& m, Direction, double step) {
+DiscretePld DiscretiseBoundedRange(const Mechanism& m, Direction, double step, Fineness) {
   return ConnectTheDots(BoundedRangePair(m.range()), step);
 }
 

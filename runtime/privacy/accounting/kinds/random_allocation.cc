@@ -32,8 +32,12 @@
 namespace wisp::privacy {
 namespace {
 
-// A grid that could be twice as fine with this number of points is made so.
-constexpr size_t kMostSumPoints = 4096;
+// The most points of a sum. A grid that could be twice as fine with this number of points is made so. On all of them the
+// quadrature of OneTerm is exact to a relative 1e-6.
+constexpr size_t CountPoints(Fineness fineness) {
+  if (fineness == Fineness::kFull) return 4096;
+  return fineness == Fineness::kQuick ? 2048 : 585;
+}
 constexpr double kLeftOut = 1e-20;
 constexpr double kAllowance = 2e-6;
 // Moments are computed up to the largest order of the filter (privacy_filter.h). The logarithm of one has an error
@@ -55,13 +59,13 @@ struct AllocationSum {
 };
 
 // Y / t, by a quadrature of four points in each interval, whose error is far below rounding.
-AllocationSum OneTerm(double noise, double t) {
+AllocationSum OneTerm(double noise, double t, size_t points) {
   constexpr double kNodes[] = {0.069431844202973712, 0.33000947820757187, 0.66999052179242813, 0.93056815579702629};
   constexpr double kWeights[] = {0.17392742256872693, 0.32607257743127307, 0.32607257743127307, 0.17392742256872693};
   const double deviations = std::sqrt(2 * std::log(t / kLeftOut)), log_t = std::log(t);
   // z is the outcome in standard deviations; under P, which weighs by Y, it has the mean 1 / noise.
   const double low = (-deviations - 0.5 / noise) / noise - log_t, high = (deviations + 0.5 / noise) / noise - log_t;
-  AllocationSum y{.share = 1 / t, .step = (high - low) / static_cast<double>(kMostSumPoints)};
+  AllocationSum y{.share = 1 / t, .step = (high - low) / static_cast<double>(points)};
   y.first = static_cast<int64_t>(std::floor(low / y.step));
   const auto last = static_cast<int64_t>(std::ceil(high / y.step));
   y.mass.assign(static_cast<size_t>(last - y.first + 1), 0.0);
@@ -164,18 +168,21 @@ AllocationSum Add(const AllocationSum& a, const AllocationSum& b) {
   return sum;
 }
 
-// Halving t again and again leaves at most two sizes of sums at a time, that of t / 2^j rounded down and up.
-AllocationSum SumTerms(double noise, uint64_t t) {
+// Halving t again and again leaves at most two sizes of sums at a time, that of t / 2^j rounded down and up. Below the
+// last odd one only the first is needed.
+AllocationSum SumTerms(double noise, uint64_t t, size_t points) {
   int halvings = 0;
   while (t >> halvings > 1) ++halvings;
-  AllocationSum low = OneTerm(noise, static_cast<double>(t)), high = Add(low, low);  // of 1 and 2 terms
+  AllocationSum low = OneTerm(noise, static_cast<double>(t), points), high = Add(low, low);  // of 1 and 2 terms
   for (int j = halvings - 1; j >= 0; --j) {
     // low has m = t / 2^(j + 1) terms, rounded down, and high m + 1.
-    const bool odd = (t >> j) % 2 == 1;
-    AllocationSum middle = Add(low, high);
-    (odd ? high : low) = odd ? Add(high, high) : Add(low, low);
-    (odd ? low : high) = std::move(middle);
-    if (2 * std::max(low.mass.size(), high.mass.size()) <= kMostSumPoints) low = Finer(low), high = Finer(high);
+    const bool odd = (t >> j) % 2 == 1, needs_high = t % (uint64_t{1} << j) != 0;
+    AllocationSum next = odd ? Add(low, high) : Add(low, low);
+    if (needs_high) high = odd ? Add(high, high) : Add(low, high);
+    low = std::move(next);
+    if (2 * std::max(low.mass.size(), needs_high ? high.mass.size() : 0) > points) continue;
+    low = Finer(low);
+    if (needs_high) high = Finer(high);
   }
   return low;
 }
@@ -243,37 +250,39 @@ double LogInverseMoment(const AllocationSum& ratio, double noise, double t, doub
 struct EpochCosts {
   double noise = 0;
   uint64_t t = 0;
+  Fineness fineness = {};
   AllocationSum ratio;
   LogMoments moments;  // empty until they are asked for
 };
 
-// Caches the two newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for both directions
-// on two grids; a filter asks for thirty orders.
-EpochCosts& GetEpochCosts(const Mechanism& m) {
+// Caches the three newest epochs that this thread asked for, of up to 70 KB each. An accountant asks for one direction on
+// two grids, and for the other on coarser ones; a filter asks for thirty orders.
+EpochCosts& GetEpochCosts(const Mechanism& m, Fineness fineness) {
 #if defined(_WIN32)
   auto& newest = platform::PerThread<std::vector<EpochCosts>>();
 #else
   static thread_local std::vector<EpochCosts> newest;
 #endif
-  constexpr size_t kMostEpochs = 2;
+  constexpr size_t kMostEpochs = 3;
   const auto t = static_cast<uint64_t>(m.Parameter("epoch_steps"));
   const double noise = m.noise_multiplier();
-  const auto known =
-      std::find_if(newest.begin(), newest.end(), [&](const EpochCosts& c) { return c.noise == noise && c.t == t; });
+  const auto known = std::find_if(newest.begin(), newest.end(), [&](const EpochCosts& c) {
+    return c.noise == noise && c.t == t && c.fineness == fineness;
+  });
   if (known != newest.end()) return *known;
   if (newest.size() == kMostEpochs) newest.erase(newest.begin());
-  return newest.emplace_back(EpochCosts{noise, t, SumTerms(noise, t), {}});
+  return newest.emplace_back(EpochCosts{noise, t, fineness, SumTerms(noise, t, CountPoints(fineness)), {}});
 }
 
-LossRange AllocationRange(const Mechanism& m, Direction direction) {
-  const AllocationSum& ratio = GetEpochCosts(m).ratio;
+LossRange AllocationRange(const Mechanism& m, Direction direction, Fineness fineness) {
+  const AllocationSum& ratio = GetEpochCosts(m, fineness).ratio;
   const double low = static_cast<double>(ratio.first) * ratio.step,
                high = static_cast<double>(ratio.last()) * ratio.step;
   return direction == Direction::kRemove ? LossRange{low, high} : LossRange{-high, -low};
 }
 
-DiscretePld DiscretiseAllocation(const Mechanism& m, Direction direction, double step) {
-  const AllocationSum& ratio = GetEpochCosts(m).ratio;
+DiscretePld DiscretiseAllocation(const Mechanism& m, Direction direction, double step, Fineness fineness) {
+  const AllocationSum& ratio = GetEpochCosts(m, fineness).ratio;
   DiscretePld pld{.step = ratio.step, .first = ratio.first, .mass = ratio.mass};
   if (direction == Direction::kRemove) {
     for (size_t i = 0; i < pld.mass.size(); ++i) pld.mass[i] *= ratio.ValueAt(i);
@@ -290,7 +299,7 @@ DiscretePld DiscretiseAllocation(const Mechanism& m, Direction direction, double
 // (order - 1) times the Renyi divergence of one epoch, the larger of both directions, at an order up to kMostMoments.
 double EpochLogMoment(const Mechanism& m, uint32_t order) {
   if (order < 2) return 0;
-  EpochCosts& costs = GetEpochCosts(m);
+  EpochCosts& costs = GetEpochCosts(m, Fineness::kFull);
   if (costs.moments.empty()) costs.moments = MeanMoments(costs.noise, costs.t);
   const double add = LogInverseMoment(costs.ratio, costs.noise, static_cast<double>(costs.t), order - 1);
   return std::max({0.0, costs.moments[order], add}) + kMomentRounding;

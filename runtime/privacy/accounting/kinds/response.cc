@@ -80,7 +80,7 @@ Mechanism ResponseRoundedUp(const Mechanism& m, double per_octave) {
   return rounded.ok() ? *rounded : m;
 }
 
-DiscretePld DiscretiseResponse(const Mechanism& m, Direction, double step) {
+DiscretePld DiscretiseResponse(const Mechanism& m, Direction, double step, Fineness) {
   return Regrid(ResponseLattice(*m.WithSteps(1)), step);
 }
 

@@ -2,6 +2,7 @@
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTING_KINDS_SAMPLES_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_KINDS_SAMPLES_H_
 
+#include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/accounting/pld.h"
 
@@ -19,7 +20,7 @@ DiscretePld ResponseLattice(const Mechanism& response);
 // MechanismKind's functions, for kinds whose losses are at most the pure epsilon, in both directions alike.
 inline bool SampleFitsGrid(const Mechanism& m) { return m.PureEpsilonPerStep() <= kLargestSampleLoss; }
 inline bool SampleIsSymmetric(const Mechanism&) { return true; }
-inline LossRange SampleRange(const Mechanism& m, Direction) {
+inline LossRange SampleRange(const Mechanism& m, Direction, Fineness) {
   const double loss = m.PureEpsilonPerStep();
   return {-loss, loss};
 }
