@@ -23,10 +23,9 @@ struct GridPoints {
 constexpr GridPoints kFullGrid{1 << 17, 1 << 19, Fineness::kFull}, kQuickGrid{1 << 13, 1 << 15, Fineness::kQuick},
     kGlanceGrid{1 << 11, 1 << 13, Fineness::kGlance};
 constexpr GridPoints kCoarserGrids[] = {kGlanceGrid, kQuickGrid};
-constexpr double kFewestPoints = 1 << 11;
 constexpr double kUsualStep = 1e-4;
 // The points of the widest term on a grid that finds the range and the tilts of the composition.
-constexpr double kCoarsePoints = 4096, kGlancePoints = 1024;
+constexpr double kFewestCoarsePoints = 1024, kMostCoarsePoints = 4096;
 // Smaller losses are rounded up to this: a finer grid could not count its points.
 constexpr double kSmallestStep = 1e-30;
 // The losses of one step are not discretised on more points than this.
@@ -128,8 +127,8 @@ std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
 GridPoints PointsFor(const std::vector<Mechanism>& mechanisms, const GridPoints& points) {
   const ptrdiff_t noises = CountNoises(mechanisms);
   const double fewer = noises <= kManyNoises ? 1 : noises <= 3 * kManyNoises ? 4 : 16;
-  return {std::max(points.fewest / fewer, kFewestPoints), std::max(points.most / fewer, 4 * kFewestPoints),
-          points.fineness};
+  const double fewest = std::max(points.fewest / fewer, points.fineness == Fineness::kGlance ? 0x1p9 : 0x1p11);
+  return {fewest, std::max(points.most / fewer, 4 * fewest), points.fineness};
 }
 
 GridPoints GridFor(Fineness fineness) {
@@ -165,7 +164,7 @@ DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction dire
     const double width = (range.high - range.low) * (AsOneGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
     widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
   }
-  const double coarse_points = points.most > kGlanceGrid.most ? kCoarsePoints : kGlancePoints;
+  const double coarse_points = std::clamp(points.most / 8, kFewestCoarsePoints, kMostCoarsePoints);
   const double coarse = std::max(kSmallestStep, widest / coarse_points);
   const std::vector<PldPower> coarse_terms = DiscretiseAll(parts, direction, coarse, points.fineness);
   const Tilts tilts = BestTilts(coarse_terms);

@@ -49,7 +49,11 @@ class Tails {
 class GaussianPair : public LossPair {
  public:
   GaussianPair(const Mechanism& m, Direction direction)
-      : s_(m.noise_multiplier()), q_(m.sampling_probability()), direction_(direction) {}
+      : s_(m.noise_multiplier()),
+        q_(m.sampling_probability()),
+        log_q_(std::log(q_)),
+        base_(std::log1p(-q_)),
+        direction_(direction) {}
 
   Masses Between(double low, double high) const override {
     const bool remove = direction_ == Direction::kRemove;
@@ -72,18 +76,17 @@ class GaussianPair : public LossPair {
   double MixtureRatio(double x) const {
     const double log_ratio = (2 * x - 1) / (2 * s_ * s_);
     if (q_ == 1) return log_ratio;
-    const double a = std::log1p(-q_), b = std::log(q_) + log_ratio;
+    const double a = base_, b = log_q_ + log_ratio;
     return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
   }
   // The x with MixtureRatio(x) = loss; minus infinity at and below log(1 - q).
   double Outcome(double loss) const {
     if (q_ == 1) return loss * s_ * s_ + 0.5;
-    const double base = std::log1p(-q_);
-    if (loss <= base) return -kInfinity;
+    if (loss <= base_) return -kInfinity;
     // exp(loss) - (1 - q) = (1 - q) (exp(loss - base) - 1)
-    const double excess = loss - base;
+    const double excess = loss - base_;
     const double log_excess = excess > 30 ? excess + std::log1p(-std::exp(-excess)) : std::log(std::expm1(excess));
-    return s_ * s_ * (base + log_excess - std::log(q_)) + 0.5;
+    return s_ * s_ * (base_ + log_excess - log_q_) + 0.5;
   }
 
   // One end of an interval: the outcome at a loss.
@@ -96,7 +99,7 @@ class GaussianPair : public LossPair {
     return {loss, Tails(x / s_), Tails((x - 1) / s_)};
   }
 
-  double s_, q_;
+  double s_, q_, log_q_, base_;  // base: log(1 - q), below all losses if a record is removed
   Direction direction_;
   // The upper end of the last interval. The next one begins there, mostly with the same bits.
   mutable Edge newest_ = {std::numeric_limits<double>::quiet_NaN(), Tails(0), Tails(0)};

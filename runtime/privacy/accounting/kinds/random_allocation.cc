@@ -25,6 +25,8 @@
 #include <numbers>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "runtime/core/platform.h"
 #include "runtime/privacy/accounting/kinds/rounding.h"
 #include "runtime/privacy/accounting/mechanism_kind.h"
@@ -124,45 +126,76 @@ struct SumPlace {
   double up;
 };
 
-// Two points at a time, which compilers take as one vector. The outputs overlap nothing.
-void MultiplyAndAdd(const double* a, const double* b, size_t n, double weight, double up, double* __restrict lower,
-                    double* __restrict upper) {
-  const double stays = weight * (1 - up), rises = weight * up;
-  size_t i = 0;
-  for (; i + 2 <= n; i += 2) {
-    const double first = a[i] * b[i], second = a[i + 1] * b[i + 1];
-    const double low[] = {lower[i] + first * stays, lower[i + 1] + second * stays};
-    const double high[] = {upper[i] + first * rises, upper[i + 1] + second * rises};
-    lower[i] = low[0], lower[i + 1] = low[1];
-    upper[i] = high[0], upper[i + 1] = high[1];
+// The places of the sums of two numbers d points apart, d = 0, 1, ...
+struct SumPlaces {
+  SumPlaces(int64_t most, double step) {
+    for (int64_t d = 0; d <= most; ++d) {
+      const SumPlace place(d, step);
+      offset.push_back(place.offset);
+      stays.push_back(1 - place.up);
+      rises.push_back(place.up);
+    }
   }
-  if (i == n) return;
-  const double last = a[i] * b[i];
-  lower[i] += last * stays;
-  upper[i] += last * rises;
+  std::vector<int64_t> offset;
+  std::vector<double> stays, rises;
+};
+
+constexpr int64_t kBlock = 8;
+using Block = Eigen::Array<double, kBlock, 1>;
+using BlockAt = Eigen::Map<const Block>;
+
+// Adds `weight` times the sums of an x of `large` and a y of `small` that lies from `least` to `most` points below it;
+// lower[0] lies at point `origin`. Sums of one x whose distances have the same offset lie between the same two points:
+// their masses are added up before they are multiplied by that of x, for a block of xs at a time.
+void AddPairs(const AllocationSum& large, const AllocationSum& small, int64_t least, int64_t most,
+              const SumPlaces& places, double weight, int64_t origin, std::vector<double>& lower,
+              std::vector<double>& upper) {
+  const auto count = static_cast<int64_t>(small.mass.size());
+  std::vector<double> x(large.mass), y(small.mass.size() + 2 * kBlock, 0.0);
+  x.resize(x.size() + kBlock, 0.0);
+  std::copy(small.mass.begin(), small.mass.end(), y.begin() + kBlock);
+  for (int64_t first = least, end; first <= most; first = end) {
+    const int64_t offset = places.offset[static_cast<size_t>(first)];
+    for (end = first; end <= most && places.offset[static_cast<size_t>(end)] == offset;) ++end;
+    // y has an index of x minus d plus shift.
+    const int64_t shift = large.first - small.first;
+    const int64_t last = std::min(static_cast<int64_t>(large.mass.size()), end + count - shift - 1);
+    for (int64_t i = std::max<int64_t>(0, first - shift); i < last; i += kBlock) {
+      Block low = Block::Zero(), high = Block::Zero();
+      const int64_t to = std::min(end, i + shift + kBlock);
+      for (int64_t d = std::max(first, i + shift - count + 1); d < to; ++d) {
+        const Block masses = BlockAt(&y[static_cast<size_t>(kBlock + i + shift - d)]);
+        low += masses * places.stays[static_cast<size_t>(d)];
+        high += masses * places.rises[static_cast<size_t>(d)];
+      }
+      const Block at = BlockAt(&x[static_cast<size_t>(i)]) * weight;
+      const auto out = static_cast<size_t>(large.first + i + offset - origin);
+      Eigen::Map<Block>(&lower[out]) += at * low;
+      Eigen::Map<Block>(&upper[out]) += at * high;
+    }
+  }
 }
 
 // The sum of two independent ones on the same grid.
 AllocationSum Add(const AllocationSum& a, const AllocationSum& b) {
-  const int64_t widest = std::max(a.last() - b.first, b.last() - a.first);
+  const SumPlaces places(std::max(a.last() - b.first, b.last() - a.first), a.step);
   AllocationSum sum{.share = a.share + b.share,
                     .step = a.step,
-                    .first = std::max(a.first, b.first) + SumPlace(widest, a.step).offset};
+                    .first = std::max(a.first, b.first) + places.offset.back()};
   sum.fall = std::max(a.fall, b.fall) + a.step;
   sum.lost = a.lost + b.lost;
   sum.lost_mean = a.lost_mean + b.lost * a.share + b.lost_mean + a.lost * b.share;
-  const int64_t last = std::max(a.last(), b.last()) + SumPlace(0, sum.step).offset + 1;
-  std::vector<double> lower(static_cast<size_t>(last - sum.first + 1), 0.0), upper = lower;
+  const int64_t last = std::max(a.last(), b.last()) + places.offset.front() + 1;
+  std::vector<double> lower(static_cast<size_t>(last - sum.first + 1 + kBlock), 0.0), upper = lower;
+  const auto add = [&](const AllocationSum& large, const AllocationSum& small, int64_t least, int64_t most,
+                       double weight) {
+    AddPairs(large, small, least, most, places, weight, sum.first, lower, upper);
+  };
   const bool same = &a == &b;
-  for (int64_t d = same ? 0 : a.first - b.last(); d <= a.last() - b.first; ++d) {
-    const int64_t begin = std::max(a.first, b.first + d), end = std::min(a.last(), b.last() + d);
-    if (begin > end) continue;
-    const SumPlace place(std::abs(d), sum.step);
-    const auto at = static_cast<size_t>(std::max(begin, begin - d) + place.offset - sum.first);
-    MultiplyAndAdd(&a.mass[static_cast<size_t>(begin - a.first)], &b.mass[static_cast<size_t>(begin - d - b.first)],
-                   static_cast<size_t>(end - begin + 1), same && d > 0 ? 2 : 1, place.up, &lower[at], &upper[at]);
-  }
+  add(a, b, 0, same ? 0 : a.last() - b.first, 1);
+  add(b, a, 1, b.last() - a.first, same ? 2 : 1);
   for (size_t i = 1; i < lower.size(); ++i) lower[i] += upper[i - 1];
+  lower.resize(lower.size() - kBlock);
   sum.mass = std::move(lower);
   TrimSum(sum);
   return sum;
