@@ -123,7 +123,7 @@ std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
 }
 
 // Many kinds of noise are composed on a coarser grid: each takes the time of a run of equal steps, and their sum has so
-// wide a distribution that the grid adds less than 1e-3 of epsilon.
+// wide a distribution that the grid adds less than 1e-3 of epsilon, a glance less than 1e-2.
 GridPoints PointsFor(const std::vector<Mechanism>& mechanisms, const GridPoints& points) {
   const ptrdiff_t noises = CountNoises(mechanisms);
   const double fewer = noises <= kManyNoises ? 1 : noises <= 3 * kManyNoises ? 4 : 16;

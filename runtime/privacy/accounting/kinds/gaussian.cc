@@ -188,7 +188,9 @@ bool GaussianFitsGrid(const Mechanism& m) {
   return m.noise_multiplier() / std::sqrt(steps) >= kSmallestNoise;
 }
 
-LossRange GaussianRange(const Mechanism& m, Direction direction, Fineness) { return GaussianPair(m, direction).Range(); }
+LossRange GaussianRange(const Mechanism& m, Direction direction, Fineness) {
+  return GaussianPair(m, direction).Range();
+}
 
 DiscretePld DiscretiseGaussian(const Mechanism& m, Direction direction, double step, Fineness) {
   return ConnectTheDots(GaussianPair(m, direction), step);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/accounting/privacy_filter.h"
 
 namespace wisp::privacy::noise_schedule_test {
@@ -49,6 +50,28 @@ TEST(NoiseSchedule, TooManyKinds_AreRoundedUp) {
   for (int i = 0; i < 200; ++i) all.push_back(Sampled(1.0001 + 1e-6 * i, 5));
   EXPECT_GT(Epsilon(all), Epsilon({Sampled(1.0003, 1000)}));
   EXPECT_LT(Epsilon(all), Epsilon({Sampled(1, 1000)}) * 1.001);
+}
+
+// A dozen noises, as a schedule of the learning rate has them. The search's grids differ, so that it can predict the
+// full figure and asks for one.
+TEST(NoiseSchedule, Calibration_AsksOneFullFigure) {
+  const auto make = [](double noise) -> Result<std::vector<Mechanism>> {
+    std::vector<Mechanism> all;
+    for (int i = 0; i < 17; ++i) all.push_back(Sampled(noise * std::exp2(i / 8.0), 60));
+    return all;
+  };
+  const Delta delta = *Delta::Create(1e-5);
+  const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(2, delta.value()), .steps = 1020, .mechanisms = make});
+  ASSERT_TRUE(c.ok()) << c.status().message();
+  EXPECT_EQ(c->accountings, 1);
+  EXPECT_LE(c->epsilon, 2);
+  EXPECT_GT(*PldEpsilon(*make(c->noise_multiplier * (1 - 2e-4)), delta), 2);
+  const auto ask = [&](Fineness fineness) {
+    return StateEpsilon(*make(c->noise_multiplier), delta, fineness)->epsilon;
+  };
+  EXPECT_GT(ask(Fineness::kGlance), ask(Fineness::kQuick));
+  EXPECT_GT(ask(Fineness::kQuick), c->epsilon);
+  EXPECT_LT(ask(Fineness::kGlance), 1.01 * c->epsilon);
 }
 
 TEST(NoiseSchedule, FilterAddsUpEveryNoise) {
