@@ -129,9 +129,9 @@ struct SumPlace {
   double up, stays;
 };
 
-constexpr int64_t kBlock = 8;
-using Block = Eigen::Array<double, kBlock, 1>;
-using BlockAt = Eigen::Map<const Block>;
+constexpr int64_t kAtOnce = 8;
+using MassBlock = Eigen::Array<double, kAtOnce, 1>;
+using MassBlockAt = Eigen::Map<const MassBlock>;
 
 // Adds `weight` times the sums of an x of `large` and a y of `small` that lies from `least` to `most` points below it;
 // places[d] is theirs at distance d, and lower[0] lies at point `origin`. Sums of one x whose distances have the same
@@ -141,27 +141,27 @@ void AddPairs(const AllocationSum& large, const AllocationSum& small, int64_t le
               const std::vector<SumPlace>& places, double weight, int64_t origin, std::vector<double>& lower,
               std::vector<double>& upper) {
   const auto count = static_cast<int64_t>(small.mass.size());
-  std::vector<double> x(large.mass), y(small.mass.size() + 2 * kBlock, 0.0);
-  x.resize(x.size() + kBlock, 0.0);
-  std::copy(small.mass.begin(), small.mass.end(), y.begin() + kBlock);
+  std::vector<double> x(large.mass), y(small.mass.size() + 2 * kAtOnce, 0.0);
+  x.resize(x.size() + kAtOnce, 0.0);
+  std::copy(small.mass.begin(), small.mass.end(), y.begin() + kAtOnce);
   for (int64_t first = least, end; first <= most; first = end) {
     const int64_t offset = places[static_cast<size_t>(first)].offset;
     for (end = first; end <= most && places[static_cast<size_t>(end)].offset == offset;) ++end;
     // y has an index of x minus d plus shift.
     const int64_t shift = large.first - small.first;
     const int64_t last = std::min(static_cast<int64_t>(large.mass.size()), end + count - shift - 1);
-    for (int64_t i = std::max<int64_t>(0, first - shift); i < last; i += kBlock) {
-      Block low = Block::Zero(), high = Block::Zero();
-      const int64_t to = std::min(end, i + shift + kBlock);
+    for (int64_t i = std::max<int64_t>(0, first - shift); i < last; i += kAtOnce) {
+      MassBlock low = MassBlock::Zero(), high = MassBlock::Zero();
+      const int64_t to = std::min(end, i + shift + kAtOnce);
       for (int64_t d = std::max(first, i + shift - count + 1); d < to; ++d) {
-        const Block masses = BlockAt(&y[static_cast<size_t>(kBlock + i + shift - d)]);
+        const MassBlock masses = MassBlockAt(&y[static_cast<size_t>(kAtOnce + i + shift - d)]);
         low += masses * places[static_cast<size_t>(d)].stays;
         high += masses * places[static_cast<size_t>(d)].up;
       }
-      const Block at = BlockAt(&x[static_cast<size_t>(i)]) * weight;
+      const MassBlock at = MassBlockAt(&x[static_cast<size_t>(i)]) * weight;
       const auto out = static_cast<size_t>(large.first + i + offset - origin);
-      Eigen::Map<Block>(&lower[out]) += at * low;
-      Eigen::Map<Block>(&upper[out]) += at * high;
+      Eigen::Map<MassBlock>(&lower[out]) += at * low;
+      Eigen::Map<MassBlock>(&upper[out]) += at * high;
     }
   }
 }
@@ -176,14 +176,14 @@ AllocationSum Add(const AllocationSum& a, const AllocationSum& b) {
   sum.lost = a.lost + b.lost;
   sum.lost_mean = a.lost_mean + b.lost * a.share + b.lost_mean + a.lost * b.share;
   const int64_t last = std::max(a.last(), b.last()) + places.front().offset + 1;
-  std::vector<double> lower(static_cast<size_t>(last - sum.first + 1 + kBlock), 0.0), upper = lower;
+  std::vector<double> lower(static_cast<size_t>(last - sum.first + 1 + kAtOnce), 0.0), upper = lower;
   const auto add = [&](const AllocationSum& large, const AllocationSum& small, int64_t least, int64_t most,
                        double weight) { AddPairs(large, small, least, most, places, weight, sum.first, lower, upper); };
   const bool same = &a == &b;
   add(a, b, 0, same ? 0 : a.last() - b.first, 1);
   add(b, a, 1, b.last() - a.first, same ? 2 : 1);
   for (size_t i = 1; i < lower.size(); ++i) lower[i] += upper[i - 1];
-  lower.resize(lower.size() - kBlock);
+  lower.resize(lower.size() - kAtOnce);
   sum.mass = std::move(lower);
   TrimSum(sum);
   return sum;
