@@ -2,7 +2,8 @@
 // counted:
 //
 //   valgrind --tool=callgrind --instr-atstart=no gate_runs RUN
-//   gate_runs            three lines: names of the runs; compiler and C library; instruction set of the kernels
+//   gate_runs            four lines: names of the runs; compiler and C library; instruction set of the kernels; values
+//                        for WISP_TARGETS (kernels/highway/)
 //
 // Seeds and sizes are fixed, and there is one thread. Instructions are counted instead of time, because they are the
 // same on a busy machine.
@@ -75,9 +76,9 @@ int Open() {
 }
 
 // The best 10 after 200 items: all of them new, or only the last one.
-int Recommend(bool appended) {
+int Recommend(bool appended, Backend backend = Backend::kSimd) {
   const Inference model;
-  const auto session = Session::Open(model.path);
+  const auto session = Session::Open(model.path, backend);
   if (!session.ok()) return Failed(session.status());
   const std::vector<int32_t> history = Walk(model.architecture.num_items, 5, 200);
   if (appended && !(*session)->Recommend(std::span(history).first(199), {}).ok()) return 1;
@@ -126,6 +127,7 @@ int Run(const std::string& name) {
   if (name == "model_open") return Open();
   if (name == "recommend_after_200") return Recommend(false);
   if (name == "recommend_after_appended_event") return Recommend(true);
+  if (name == "recommend_int8_after_200") return Recommend(false, Backend::kInt8);
   if (name == "ordinary_step") return Step(Method::kOrdinary);
   if (name == "private_step") return Step(Method::kPhantom);
   std::fprintf(stderr, "gate_runs: there is no run '%s'\n", name.c_str());
@@ -136,12 +138,21 @@ int Run(const std::string& name) {
 
 int main(int argc, char** argv) {
   if (argc == 2) return wisp::Run(argv[1]);
-  std::printf("model_open recommend_after_200 recommend_after_appended_event ordinary_step private_step\n");
+  std::printf(
+      "model_open recommend_after_200 recommend_after_appended_event recommend_int8_after_200 ordinary_step "
+      "private_step\n");
 #ifdef __clang__
   std::printf("clang %s, glibc %s\n", __clang_version__, gnu_get_libc_version());
 #else
   std::printf("g++ %s, glibc %s\n", __VERSION__, gnu_get_libc_version());
 #endif
   std::printf("%s\n", wisp::kernels::BestOps().name);
+  for (const auto* ops : wisp::kernels::AllOps()) {
+    if (ops == &wisp::kernels::ReferenceOps()) continue;
+    // Without VNNI this is AVX2 again.
+    if (std::string("AVX2") == ops->name) std::printf("AVX2+VNNI ");
+    std::printf("%s ", ops->name);
+  }
+  std::printf("\n");
   return 0;
 }

@@ -4,9 +4,9 @@
     quoted_figures.py ROOT     prints each that differs; exits 1 if there is one
 
 A figure has one owner, where it was measured or is held: a document, tests/gates.json, the planted faults. The table
-docs/measured.md is drawn from docs/results/measured.jsonl. A pattern reads what the owner says. Each place that quotes
-it has the owner's numbers in the line, or the row of a table, that the place's words begin to describe. The numbers
-themselves do not stand here.
+docs/measured.md is drawn from docs/results/measured.jsonl, and docs/processors.md from docs/results/processors. A
+pattern reads what the owner says. Each place that quotes it has the owner's numbers in the line, or the row of a table,
+that the place's words begin to describe. The numbers themselves do not stand here.
 """
 
 import json
@@ -123,26 +123,26 @@ def faults(root):
         yield from check(what, "tests/gates.json", numbers(gates), places, texts)
 
 
-def drawn(root):
-    """Checks that docs/measured.md is what its data give."""
+def drawn(root, name):
+    """Checks that a page is what its data give."""
 
     def texts(path):
         return path.read_text(encoding="utf-8").split("\n")
 
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder, "measured.md")
-        made = subprocess.run([sys.executable, "-B", root / "tools/lab/reproduce/measured.py", "draw", "--out", page],
+        page = Path(folder, "page.md")
+        made = subprocess.run([sys.executable, "-B", root / f"tools/lab/reproduce/{name}.py", "draw", "--out", page],
                               check=False, capture_output=True, text=True)
         if made.returncode != 0:
-            yield f"docs/measured.md is not drawn: {made.stderr.strip()[-300:]}"
+            yield f"docs/{name}.md is not drawn: {made.stderr.strip()[-300:]}"
             return
-        there, lines = texts(root / "docs/measured.md"), texts(page)
+        there, lines = texts(root / f"docs/{name}.md"), texts(page)
     for line in there:
         if line not in lines:
-            yield f"docs/measured.md: tools/lab/reproduce/measured.py draw does not write: {line[:160]}"
+            yield f"docs/{name}.md: tools/lab/reproduce/{name}.py draw does not write: {line[:160]}"
     for line in lines:
         if line not in there:
-            yield f"docs/measured.md lacks what tools/lab/reproduce/measured.py draw writes: {line[:160]}"
+            yield f"docs/{name}.md lacks what tools/lab/reproduce/{name}.py draw writes: {line[:160]}"
 
 
 def gains(root):
@@ -169,7 +169,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: quoted_figures.py ROOT")
     root = Path(sys.argv[1]).resolve()
-    found = [*faults(root), *drawn(root), *gains(root), *planted(root)]
+    found = [*faults(root), *drawn(root, "measured"), *drawn(root, "processors"), *gains(root), *planted(root)]
     print(*found, sep="\n", end="\n" if found else "")
     print(f"{len(MEASURED) + len(FIGURES) + len(GATES)} figures, {len(found)} that differ")
     sys.exit(1 if found else 0)

@@ -36,6 +36,8 @@ changed "README.md: the best ten after one more event is" docs/results/measured.
 changed "README.md: 'time of a private step' does not stand in one place" README.md '/^| time of a private step/d'
 changed "docs/measured.md lacks what .*measured.py draw writes: | a step over 1e5" docs/results/adafest-table-4.jsonl 's/"step_seconds":0.036/"step_seconds":0.046/'
 changed "docs/measured.md: .*draw does not write: | private step" docs/results/measured.jsonl '/"step.batch-64"/s/1.061/1.071/'
+changed "docs/processors.md lacks what .*processors.py draw writes: | Zen 5 |" docs/results/processors/zen-5.json 's/"kernels": "AVX3"/"kernels": "AVX4"/'
+changed "zen-5.json: it is not what" docs/results/processors/zen-5.json 's/"fma_peak_gflops"/"peak"/'
 changed "measured.jsonl, line 3: it is damaged" docs/results/measured.jsonl '3s/.$//'
 changed "README.md: the best ten after one more event is" README.md '/the best 10 after 200 events/s/0.033/0.034/'
 changed "is not found as" docs/performance.md '/^| open | 410/s/open/opening/'
@@ -54,6 +56,15 @@ cp tree/docs/results/measured.jsonl before
 measured record step.batch-64 -- false && fail "a command that fails is recorded"
 measured record step.no-such -- true && fail "a figure that the page lacks is recorded"
 cmp -s before tree/docs/results/measured.jsonl || fail "a refused figure is written down"
+
+# A machine is one file more.
+processors() { PYTHONDONTWRITEBYTECODE=1 python3 tree/tools/lab/reproduce/processors.py "$@" >said 2>&1; }
+sed 's/"name": "[^"]*", //; s/"read_gb_per_s": [0-9.]*/"read_gb_per_s": 7/' "$root/docs/results/processors/zen-5.json" >machine.json
+processors add "Other (AVX-512)" machine.json || fail "add: $(cat said)"
+grep -q '^| Other (AVX-512) | .*; 7.00 |' tree/docs/processors.md || fail "an added machine is not drawn: $(cat tree/docs/processors.md)"
+echo '{}' >machine.json
+processors add other machine.json && fail "a file without a machine is added"
+grep -q "machine.json: it is not what .wisp-lab bench --all --json. prints" said || fail "not said: $(cat said)"
 
 # Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
 git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/lab/reproduce ports/python/bench | tar -C "$root" --null -T - -cf papers.tar

@@ -104,8 +104,9 @@ while read -r setting; do
   grep -qF "$setting" tools/wisp/option_names.cc || breach "tools/wisp/option_names.cc has no option for $setting"
 done < <(sources runtime | xargs sed 's://.*$::' | grep -oE '`[a-z0-9_]+`' | sort -u)
 # One owner of the budget: no other file computes a sampling probability, a mechanism or a noise multiplier. Samples
-# have sample_cost.cc; cmd_privacy.cc is a calculator, whose user gives the probability; audit_dp_fp.cc restates a paper.
-owns='^(runtime/privacy/.*|runtime/train/(budget|privacy_plan|search_plan)\.cc|runtime/fleet/fleet_budget\.cc|runtime/private_sampling/sample_cost\.cc|runtime/methods/dp_fp/audit_dp_fp\.cc|tools/wisp/cmd_privacy\.cc)$'
+# have sample_cost.cc; cmd_privacy.cc is a calculator, whose user gives the probability, and bench_machine.cc times it;
+# audit_dp_fp.cc restates a paper.
+owns='^(runtime/privacy/.*|runtime/train/(budget|privacy_plan|search_plan)\.cc|runtime/fleet/fleet_budget\.cc|runtime/private_sampling/sample_cost\.cc|runtime/methods/dp_fp/audit_dp_fp\.cc|tools/wisp/cmd_privacy\.cc|tools/lab/bench/bench_machine\.cc)$'
 second='\bMechanism::(Gaussian|PoissonSubsampledGaussian|RandomisedResponse|NonUniformResponse|BoundedRange|Make)\(|\b(RandomAllocation|CorrelatedGaussian|PrivateSearch|CalibrateNoise)\('
 second+='|batch[a-z_]*\)* / [a-z_.()>-]*(records|public|users|texts|size\(\))|\b(probability|noise_multiplier) = [^,;}]*( [*/] |sqrt)'
 while read -r hit; do breach "runtime/train/budget.h has this formula: $hit"; done < <(

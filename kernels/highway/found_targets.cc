@@ -1,11 +1,39 @@
-// For programs and tests of this build: asks Highway's own library, so that tests can restrict the instruction sets
-// (tests/bits). Products use kernels/stand_in/.
+// For programs and tests of this build: asks Highway's own library, and lets the environment restrict the instruction
+// sets, so that one processor can measure and test the kernels of others. Products use kernels/stand_in/.
+//
+//   WISP_TARGETS=AVX2    finds only the sets up to the one with this name. Names are Highway's: AVX3, AVX2, SSE4.
+//                        AVX2+VNNI finds the products of 8-bit integers too, which AVX2 alone hides.
 #include "kernels/simd/processor.h"
 
 #include "hwy/targets.h"
 
-namespace wisp::kernels {
+#include <cstdlib>
+#include <string>
 
-int64_t FoundTargets() { return hwy::SupportedTargets(); }
+namespace wisp::kernels {
+namespace {
+
+// It runs before the program starts, because Highway keeps the sets that it is first asked for.
+struct Limit {
+  Limit() {
+    const char* wanted = std::getenv("WISP_TARGETS");
+    if (wanted == nullptr) return;
+    const int64_t supported = hwy::SupportedTargets();
+    for (int64_t left = supported & (HWY_TARGETS); left != 0; left &= left - 1) {
+      const int64_t target = left & -left;
+      const std::string name = hwy::TargetName(target);
+      const bool with_vnni = target == HWY_AVX2 && wanted == name + "+VNNI";
+      if (wanted != name && !with_vnni) continue;
+      // A lower bit is a better target: this keeps the wanted one and all worse ones.
+      hwy::SetSupportedTargetsForTest(supported & ~(target - 1));
+      if (target == HWY_AVX2 && !with_vnni) hidden = kHiddenVnni;
+    }
+  }
+  int64_t hidden = 0;
+} limit;
+
+}  // namespace
+
+int64_t FoundTargets() { return hwy::SupportedTargets() | limit.hidden; }
 
 }  // namespace wisp::kernels

@@ -90,8 +90,8 @@ constexpr Kernel kKernel = {
 // AVX-VNNI is bit 4 of EAX of leaf 7, subleaf 1. Highway has checked that the system saves the registers.
 const Kernel* AvxVnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool runs =
-      (FoundTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+  const bool runs = (FoundTargets() & (HWY_AVX2 | kHiddenVnni)) == HWY_AVX2 &&
+                    __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 

@@ -83,17 +83,16 @@ void MultiplyRows(const Kernel& kernel, const LinearForwardArgs<>& a, size_t row
              .groups = Groups(kernel, a.k),
              .ldy = a.ldy,
              .add = a.store == Store::kAdd};
-  for (size_t panel = 0; panel < panels;) {
-    const auto tile = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& candidate) {
-      return candidate.rows == rows && candidate.panels <= panels - panel;
-    });
+  // Tiles of equal height begin with the widest and end with one of a single panel.
+  auto tile = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& t) { return t.rows == rows; });
+  for (size_t panel = 0; panel < panels; panel += tile->panels) {
+    while (tile->panels > panels - panel) ++tile;
     const size_t col = panel * width;
     t.panel = reinterpret_cast<const uint8_t*>(a.packed) + panel * t.panel_bytes;
     t.bias = a.bias_N != nullptr ? a.bias_N + col : nullptr;
     t.y = a.y_RN + row * a.ldy + col;
     t.cols = std::min(tile->panels * width, a.n - col);
     tile->multiply(t);
-    panel += tile->panels;
   }
 }
 
@@ -120,13 +119,13 @@ void LinearForward(const Kernel& kernel, const LinearForwardArgs<>& a) {
   if (a.k > kMaxInner) return BestOps().linear_forward(a);
   alignas(64) uint8_t x[kScratchBytes];
   float scales[kMaxTileRows];
+  const QuantiseFunction quantise = All().quantise;
   for (size_t row = 0; row < a.rows;) {
     const auto tallest = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
                                       [&](const Tile& tile) { return tile.rows <= a.rows - row; });
     const size_t rows = tallest->rows;
     for (size_t r = 0; r < rows; ++r) {
-      scales[r] =
-          All().quantise(a.x_RK + (row + r) * a.ldx, a.k, kernel.format, x + r * RowBytes(kernel.format), nullptr);
+      scales[r] = quantise(a.x_RK + (row + r) * a.ldx, a.k, kernel.format, x + r * RowBytes(kernel.format), nullptr);
     }
     MultiplyRows(kernel, a, row, rows, x, scales);
     row += rows;

@@ -15,6 +15,10 @@ int64_t ProcessorTargets();
 // products use kernels/stand_in/.
 int64_t FoundTargets();
 
+// A bit of FoundTargets that Highway does not use: the kernels for VNNI in 256-bit vectors must not run. Only programs
+// and tests set it.
+inline constexpr int64_t kHiddenVnni = int64_t{1} << 63;
+
 }  // namespace wisp::kernels
 
 #endif  // WISP_KERNELS_SIMD_PROCESSOR_H_

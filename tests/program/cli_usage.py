@@ -1,11 +1,9 @@
 """How the program's commands are called, the answers to unknown ones, and the commands that need neither model nor
 data."""
 
-import json
-import os
 import re
 
-from program import BUILD, ROOT, root, run, size
+from program import BUILD, ROOT, root, run
 
 
 def test_accounting_without_a_ledger():
@@ -81,33 +79,6 @@ def test_a_program_that_starts_this_one_can_tell_missing_files_and_features_tha(
         assert f"without a {default}" in " ".join(r.out.split())
     said = "Short texts, such as single sentences, take several times as long"
     assert said in " ".join(r.out.split()), "train --help-all does not say what --recompute-blocks costs"
-
-
-def test_the_encoder():
-    # The encoder, its weights and its results.
-    r = run("lab bench --what encoder --items 50 --repeats 1 --threads 2 --tensors encoder.safetensors --json")
-    assert r["encoder"]["ms"]["median"] > 0 and r["encoder"]["planned_bytes"] > r["encoder"]["planned_bytes_int8"]
-    assert r["encoder"]["several_threads"]["threads"] == 2
-    assert r["encoder"]["several_threads"]["over_one_thread"]["median"] > 0
-    assert size("encoder.safetensors"), "bench --tensors wrote nothing"
-    r = run("lab bench --what ops --length 20 --items 300 --repeats 2 --json")
-    first, *ops = map(json.loads, r.out.splitlines())
-    assert first["memory_gb_per_s"] > 0
-    assert {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam", "top_k"}
-    assert all(o["percent_of_roofline"]["median"] > 0 for o in ops)
-
-
-def test_an_option_that_the_bench_does_not_read_is_refused():
-    # An option that the bench does not read is refused; a peak counts processors, not threads that wait for them.
-    run("lab bench --what score --tensors x.safetensors",
-        2, "--tensors is of --what decoder, encoder; --what score does not read it")
-    run("lab bench --what score --batch 4",
-        2, "--batch is of --what all, clipping, products, roofline, sparse, train; --what score does not")
-    r = run("lab bench --what ops --threads 2", 2, "--threads is of .*; --what ops does not")
-    processors = len(os.sched_getaffinity(0))
-    bench = f"lab bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads {4 * processors} --json"
-    r = run(bench, 0, f"there are {processors} processors")
-    assert r["training"]["threads"] == 4 * processors and r["training"]["threads_in_peak"] == processors
 
 
 def test_a_command_whose_output_is_lost_does_not_exit_with_0():

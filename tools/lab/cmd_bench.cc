@@ -37,7 +37,7 @@ double Peak(Workers& workers) {
 
 // The options that each bench reads, among those that the command line may name.
 const std::map<std::string, std::vector<std::string>> kReads = {
-    {"all", {"--model", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
+    {"both", {"--model", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"train", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"products", {"--recipe", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"score", {"--model", "--threads", "--items", "--length", "--inner-width", "--repeats"}},
@@ -51,6 +51,9 @@ const std::map<std::string, std::vector<std::string>> kReads = {
 
 Status CheckGiven(const BenchArguments& a) {
   for (const std::string& option : a.given) {
+    if (a.all && option != "--threads")
+      return InvalidArgument(option, " does not go with --all, whose sizes are fixed");
+    if (a.all) continue;
     std::string readers;
     bool reads = false;
     for (const auto& [what, options] : kReads) {
@@ -70,48 +73,6 @@ double RecordFlops(const Architecture& a, double t) {
   const double linear = 2 * t * (4 * d * d + 2 * d * f);
   const double attention = 2 * t * t * d;  // forward: two products over half of T x T
   return 3 * 2 * t * m * d + static_cast<double>(a.blocks.size()) * (3 * linear + 3.5 * attention);
-}
-
-Status BenchTraining(const BenchArguments& a, Json& result) {
-  WISP_ASSIGN_OR_RETURN(const auto pair, StepPair::Create(a));
-  const std::vector<Record>& records = pair->problem().records;
-  const size_t length = records[0].inputs.size();
-  const double flops =
-      RecordFlops(pair->problem().architecture, static_cast<double>(length)) * static_cast<double>(records.size());
-  std::vector<double> percents;
-  double peak = 0;
-  const bool has_roofline = pair->device().is_processor();
-  for (uint32_t i = 0; i < a.repeats; ++i) {
-    WISP_RETURN_IF_ERROR(pair->Sample());
-    if (!has_roofline) continue;
-    const double roofline = Peak(pair->ordinary().workers());
-    peak = std::max(peak, roofline);
-    percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roofline);
-  }
-  const size_t bytes[2] = {pair->ordinary().planned_bytes(), pair->with_privacy().planned_bytes()};
-  result["training"] = {{"records", records.size()},
-                        {"positions", length},
-                        {"items", a.items},
-                        {"threads", pair->ordinary().workers().size()},
-                        {"ordinary_step_seconds", ToJson(ComputeSpread(pair->ordinary_seconds()))},
-                        {"private_step_seconds", ToJson(ComputeSpread(pair->private_seconds()))},
-                        {"private_over_ordinary", ToJson(ComputeSpread(pair->ratios()))},
-                        {"gflops_per_step", flops / 1e9},
-                        {"ordinary_bytes", bytes[0]},
-                        {"private_bytes", bytes[1]},
-                        {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
-  if (has_roofline) {
-    result["training"].update({{"fma_peak_gflops", peak},
-                               {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
-                               {"ordinary_percent_of_peak", ToJson(ComputeSpread(percents))}});
-  } else {
-    WISP_ASSIGN_OR_RETURN(const double over, pair->BytesOverOrdinaryAtEqualRecords());
-    result["training"].update({{"device", pair->device().description},
-                               {"records_at_once", pair->ordinary().graph().max_records()},
-                               {"records_at_once_private", pair->with_privacy().graph().max_records()},
-                               {"private_over_ordinary_bytes_at_equal_records", over}});
-  }
-  return OkStatus();
 }
 
 // Prints each row of a table on its own line.
@@ -171,13 +132,57 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 
 }  // namespace
 
-Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "decoder" &&
-      a.what != "ops" && a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "panels" &&
-      a.what != "roofline") {
+Status BenchTraining(const BenchArguments& a, Json& result) {
+  WISP_ASSIGN_OR_RETURN(const auto pair, StepPair::Create(a));
+  const std::vector<Record>& records = pair->problem().records;
+  const size_t length = records[0].inputs.size();
+  const double flops =
+      RecordFlops(pair->problem().architecture, static_cast<double>(length)) * static_cast<double>(records.size());
+  std::vector<double> percents;
+  double peak = 0;
+  const bool has_roofline = pair->device().is_processor();
+  for (uint32_t i = 0; i < a.repeats; ++i) {
+    WISP_RETURN_IF_ERROR(pair->Sample());
+    if (!has_roofline) continue;
+    const double roofline = Peak(pair->ordinary().workers());
+    peak = std::max(peak, roofline);
+    percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roofline);
+  }
+  const size_t bytes[2] = {pair->ordinary().planned_bytes(), pair->with_privacy().planned_bytes()};
+  result["training"] = {{"records", records.size()},
+                        {"positions", length},
+                        {"items", a.items},
+                        {"threads", pair->ordinary().workers().size()},
+                        {"ordinary_step_seconds", ToJson(ComputeSpread(pair->ordinary_seconds()))},
+                        {"private_step_seconds", ToJson(ComputeSpread(pair->private_seconds()))},
+                        {"private_over_ordinary", ToJson(ComputeSpread(pair->ratios()))},
+                        {"gflops_per_step", flops / 1e9},
+                        {"ordinary_bytes", bytes[0]},
+                        {"private_bytes", bytes[1]},
+                        {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
+  if (has_roofline) {
+    result["training"].update({{"fma_peak_gflops", peak},
+                               {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
+                               {"ordinary_percent_of_peak", ToJson(ComputeSpread(percents))}});
+  } else {
+    WISP_ASSIGN_OR_RETURN(const double over, pair->BytesOverOrdinaryAtEqualRecords());
+    result["training"].update({{"device", pair->device().description},
+                               {"records_at_once", pair->ordinary().graph().max_records()},
+                               {"records_at_once_private", pair->with_privacy().graph().max_records()},
+                               {"private_over_ordinary_bytes_at_equal_records", over}});
+  }
+  return OkStatus();
+}
+
+Status Bench(const BenchArguments& given, OutputFormat format) {
+  BenchArguments a = given;
+  if (a.all) a.what = "machine";
+  if (a.what != "machine" && a.what != "both" && a.what != "train" && a.what != "score" && a.what != "encoder" &&
+      a.what != "decoder" && a.what != "ops" && a.what != "sparse" && a.what != "clipping" && a.what != "products" &&
+      a.what != "panels" && a.what != "roofline") {
     return InvalidArgument(
         "--what is '", a.what,
-        "', allowed are all, train, score, encoder, decoder, ops, sparse, clipping, products, panels and roofline");
+        "', allowed are both, train, score, encoder, decoder, ops, sparse, clipping, products, panels and roofline");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
   const bool on_devices =
@@ -198,8 +203,9 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what == "ops") return PrintOps(a, format);
   if (a.what == "roofline") return BenchRoofline(a, format);
   Json result = {{"ops", kernels::BestOps().name}};
-  if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
-  if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "both" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
+  if (a.what == "both" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "machine") WISP_RETURN_IF_ERROR(BenchMachine(a, result));
   if (a.what == "products") WISP_RETURN_IF_ERROR(BenchProducts(a, result));
   if (a.what == "panels") WISP_RETURN_IF_ERROR(BenchPanels(a, result));
   if (a.what == "encoder") WISP_RETURN_IF_ERROR(BenchEncoder(a, result));

@@ -102,9 +102,10 @@ class LabCommandLine final : public ProgramCommands {
     CLI::App* c =
         app_.add_subcommand("bench",
                             "Measure this machine: products, training steps with and without privacy, scoring.\n"
-                            "  wisp-lab bench --threads 2\n  wisp-lab bench --model m.wisp --what score");
+                            "  wisp-lab bench --threads 2\n  wisp-lab bench --model m.wisp --what score\n"
+                            "  wisp-lab bench --all --json > machine.json");
     c->add_option("--what", bench_.what,
-                  "all (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), "
+                  "both (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), "
                   "decoder (a prompt of\n"
                   "--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
                   "takes twice the last-level cache, up to a gigabyte), clipping (the time that ghost clipping of the "
@@ -113,7 +114,10 @@ class LabCommandLine final : public ProgramCommands {
                   "by shape),\n"
                   "panels (weights in panels beside packed ones, on each instruction set) or roofline (bytes\n"
                   "and operations of each op)")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->excludes(
+            c->add_flag("--all", bench_.all,
+                        "Measure everything at fixed sizes, in up to five minutes: a row of docs/processors.md"));
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
     };

@@ -63,6 +63,7 @@ GROUPS = (
             ("All figures", "docs/measured.md"),
             ("Gains", "docs/gains.md"),
             ("Performance", "docs/performance.md"),
+            ("Processors", "docs/processors.md"),
             (
                 "Tables of papers",
                 (

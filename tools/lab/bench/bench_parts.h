@@ -102,6 +102,12 @@ struct MethodFigures {
   Json figures;
 };
 
+// Times steps of a StepPair beside the processor's measured peak (cmd_bench.cc).
+Status BenchTraining(const BenchArguments& arguments, Json& result);
+
+// Measures a machine whole, in five minutes (bench_machine.cc).
+Status BenchMachine(const BenchArguments& arguments, Json& result);
+
 // Times a top 10 after a long history, after one more event, with loading the model, and sampled privately
 // (bench_scoring.cc).
 Status BenchScoring(const BenchArguments& arguments, Json& result);

@@ -78,12 +78,19 @@ size_t FloatsBeyondCaches(size_t last_cache_bytes) {
   return std::max<size_t>(1, std::min(2 * cache, memory / 8) / (64 * sizeof(float))) * 64;
 }
 
+// Memory that was never written is one page of zeros, mapped again and again, which a cache holds. So this writes it.
+AlignedArray<float> MakeWritten(size_t n) {
+  AlignedArray<float> array(n);
+  std::fill_n(array.data(), n, 1.0f);
+  return array;
+}
+
 }  // namespace
 
 MemoryBandwidth MeasureMemoryBandwidth() {
   MemoryBandwidth result{.gb_per_s = 0, .bytes = 0, .last_cache_bytes = LastCacheBytes()};
   const size_t n = std::max<size_t>(1, FloatsBeyondCaches(result.last_cache_bytes) / (3 * 64)) * 64;
-  const AlignedArray<float> a(n), b(n), c(n);
+  const AlignedArray<float> a = MakeWritten(n), b = MakeWritten(n), c = MakeWritten(n);
   result.bytes = 3 * n * sizeof(float);
   for (size_t pass = 0; pass < kPasses; ++pass) {
     const auto start = std::chrono::steady_clock::now();
@@ -98,11 +105,7 @@ double MeasureReadBandwidth(size_t threads) {
   Workers workers(threads);
   std::vector<AlignedArray<float>> arrays(workers.size());
   const size_t n = FloatsBeyondCaches(LastCacheBytes());
-  // Writes the memory first, because memory that was never written is one page of zeros, mapped again and again.
-  workers.Run([&](size_t w) {
-    arrays[w] = AlignedArray<float>(n);
-    std::fill_n(arrays[w].data(), n, 1.0f);
-  });
+  workers.Run([&](size_t w) { arrays[w] = MakeWritten(n); });
   std::vector<float> sums(workers.size());
   double best = 0;
   for (size_t pass = 0; pass < kPasses; ++pass) {
