@@ -30,7 +30,7 @@ struct AuditArguments {
 struct BenchArguments {
   std::string what = "both", model, tensors, recipe, cache = "f32";
   std::vector<std::string> given = {};  // options that the command line names, except --what
-  bool all = false;  // everything that is measured of a machine
+  bool all = false;                     // everything that is measured of a machine
   DeviceArguments device;
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
 };

@@ -28,8 +28,8 @@ five minutes. A goal that is missed is set in bold. To add a machine:
 `WISP_TARGETS=AVX2` before the command measures the kernels of an older processor on a newer one. `AVX2+VNNI` and
 `SSE4` measure those of others."""
 
-FOOT = """Shares are those of the time that the least work takes at the measured peak of multiply-adds, which is that of the
-same kernels. The goals are 75 % for a history, 80 % for a text and 65 % for training. With int8 it is 1.3 times the
+FOOT = """Shares are those of the time that the least work takes at the measured peak of multiply-adds, which is that of
+the same kernels. The goals are 75 % for a history, 80 % for a text and 65 % for training. With int8 it is 1.3 times the
 speed of floats for a history and 1.6 for a text. A private step may take 1.10 times an ordinary one.
 
 A history has 200 events of 3,416 items, width 64, 2 blocks. A text has 128 tokens, and its encoder 6 blocks of width
