@@ -76,23 +76,25 @@ void PackChannel(const Kernel& kernel, const float* w, size_t k, size_t j, uint8
 // Computes `rows` rows of y from their quantised x, with the widest tiles that fit; the last one is ragged.
 void MultiplyRows(const Kernel& kernel, const LinearForwardArgs<>& a, size_t row, size_t rows, const uint8_t* x,
                   const float* scales) {
-  const size_t width = kernel.panel_width, panels = (a.n + width - 1) / width;
+  const size_t width = kernel.panel_width;
   TileArgs t{.x = x,
              .scale_R = scales,
+             .panel = reinterpret_cast<const uint8_t*>(a.packed),
              .panel_bytes = PanelFloats(kernel, a.k) * sizeof(float),
              .groups = Groups(kernel, a.k),
+             .bias = a.bias_N,
+             .y = a.y_RN + row * a.ldy,
              .ldy = a.ldy,
              .add = a.store == Store::kAdd};
   // Tiles of equal height begin with the widest and end with one of a single panel.
-  auto tile = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& t) { return t.rows == rows; });
-  for (size_t panel = 0; panel < panels; panel += tile->panels) {
-    while (tile->panels > panels - panel) ++tile;
-    const size_t col = panel * width;
-    t.panel = reinterpret_cast<const uint8_t*>(a.packed) + panel * t.panel_bytes;
-    t.bias = a.bias_N != nullptr ? a.bias_N + col : nullptr;
-    t.y = a.y_RN + row * a.ldy + col;
-    t.cols = std::min(tile->panels * width, a.n - col);
+  auto tile = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& one) { return one.rows == rows; });
+  for (size_t left = a.n; left != 0; left -= t.cols) {
+    while ((tile->panels - 1) * width >= left) ++tile;
+    t.cols = std::min(tile->panels * width, left);
     tile->multiply(t);
+    t.panel += tile->panels * t.panel_bytes;
+    t.y += t.cols;
+    if (t.bias != nullptr) t.bias += t.cols;
   }
 }
 
