@@ -1,5 +1,6 @@
 // Implements `wisp privacy check`: tests that a kept statement still agrees with a ledger and with models.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -55,9 +56,17 @@ Result<Kept> ReadKept(const std::string& path) {
   return kept;
 }
 
+// Figures of another processor or C library may differ in their last digits.
+bool AreEqual(const Json& kept, const Json& now) {
+  constexpr double kTolerance = 1e-6;  // relative
+  if (!kept.is_number_float() || !now.is_number_float()) return kept == now;
+  const double a = kept.get<double>(), b = now.get<double>();
+  return a == b || std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b));
+}
+
 // Adds the names of differing values, such as "accounting.epsilon".
 void AddDifferences(const Json& kept, const Json& now, const std::string& name, std::vector<std::string>& out) {
-  if (kept == now) return;
+  if (AreEqual(kept, now)) return;
   if (!kept.is_object() || !now.is_object()) {
     out.push_back(name);
     return;
