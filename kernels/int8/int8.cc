@@ -28,6 +28,7 @@ struct Available {
     Add(Avx512VnniKernel());
     Add(AvxVnniKernel());
     Add(ArmDotKernel());
+    Add(ArmKernel());
     // A lower bit is a better target.
     for (int64_t left = ProcessorTargets(); left != 0; left &= left - 1) {
       const int64_t target = left & -left;

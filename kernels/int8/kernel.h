@@ -105,6 +105,7 @@ struct Kernel {
 const Kernel* Avx512VnniKernel();
 const Kernel* AvxVnniKernel();
 const Kernel* ArmDotKernel();
+const Kernel* ArmKernel();
 const Kernel* PortableKernel(int64_t target);  // `target`: one Highway target bit that this processor supports
 
 // Quantises a row: q_i = nearest integer (ties to even) to x_i * 127 / max |x|. Returns the scale max |x| / 127. A row

@@ -23,7 +23,8 @@
 #include <cstring>
 
 // AVX-512 without VNNI uses the AVX2 kernel: few processors have it, and a kernel of its own would double the code.
-#if HWY_TARGET == HWY_AVX3
+// 64-bit Arm has arm.cc.
+#if HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 const int8::Kernel* Portable() { return nullptr; }

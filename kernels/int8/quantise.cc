@@ -86,6 +86,14 @@ void StoreRow(const float* x, size_t k, float inverse, uint8_t* q, int32_t* sum)
     hn::StoreU(hn::Vec<decltype(narrow)>{_mm256_permute4x64_epi64(mixed, 0xd8)}, narrow,
                reinterpret_cast<int16_t*>(q) + i);
   }
+#elif HWY_TARGET == HWY_NEON
+  for (; kFormat == Format::kSigned && !kSum && i + 2 * kLanes <= k; i += 2 * kLanes) {
+    const auto a = Nearest(hn::Mul(hn::LoadU(d, x + i), factor)),
+               b = Nearest(hn::Mul(hn::LoadU(d, x + i + kLanes), factor));
+    const hn::Rebind<int8_t, hn::ScalableTag<int16_t>> narrow;
+    hn::StoreU(hn::DemoteTo(narrow, hn::ReorderDemote2To(hn::ScalableTag<int16_t>(), a, b)), narrow,
+               reinterpret_cast<int8_t*>(q) + i);
+  }
 #endif
   for (; i < k; i += kLanes) {
     const auto v = Nearest(hn::Mul(LoadSome(d, x + i, k - i), factor));
