@@ -2,6 +2,7 @@
 // counted:
 //
 //   valgrind --tool=callgrind --instr-atstart=no gate_runs RUN
+//   qemu-aarch64 -plugin gate_counter.so gate_runs RUN               tests/gate_counter.c
 //   gate_runs            four lines: names of the runs; compiler and C library; instruction set of the kernels; values
 //                        for WISP_TARGETS (kernels/highway/)
 //
@@ -10,6 +11,7 @@
 #include <gnu/libc-version.h>
 
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -146,7 +148,9 @@ int main(int argc, char** argv) {
 #else
   std::printf("g++ %s, glibc %s\n", __VERSION__, gnu_get_libc_version());
 #endif
-  std::printf("%s\n", wisp::kernels::BestOps().name);
+  const auto* integers = wisp::kernels::Int8Ops();
+  const bool dots = integers != nullptr && std::strstr(integers->name, "Arm dot product") != nullptr;
+  std::printf("%s%s\n", wisp::kernels::BestOps().name, dots ? " with dot products" : "");
   for (const auto* ops : wisp::kernels::AllOps()) {
     if (ops == &wisp::kernels::ReferenceOps()) continue;
     // Without VNNI this is AVX2 again.

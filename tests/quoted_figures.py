@@ -61,8 +61,19 @@ def kilobytes(name):
     return lambda gates: [f"{round(gates[name]['value'] / 1e3):,}"]
 
 
+def times(base, *names):
+    """Instructions over those of the base."""
+    return lambda gates: [f"{gates[name]['value'] / gates[base]['value']:.2f}" for name in names]
+
+
 RELEASE = "_xnnpack_hardened"
 GATES = (
+    *((f"NEON over AVX2, {run}", times(f"instructions_{run}", f"instructions_{run}_neon"),
+       (("docs/performance.md", "NEON executes"),))
+      for run in ("ordinary_step", "private_step", "recommend_after_200")),
+    ("the dot product over NEON's floats",
+     times("instructions_recommend_after_200_neon", "instructions_recommend_int8_after_200_neon_dot"),
+     (("docs/performance.md", "NEON executes"),)),
     ("size of what recommends", kilobytes("size_inference_only" + RELEASE),
      (("README.md", "the stripped library that only recommends"),
       ("docs/platforms.md", "x86-64, `libwisp-runtime.so`, which only"))),
