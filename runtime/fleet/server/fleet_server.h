@@ -24,7 +24,7 @@
 //            marked as done before its result is returned, so that it is never drawn twice. A round that was
 //            begun and not ended released nothing; it runs again, on the same charge, with the devices that still may
 //   absence  a device that is absent for reasons of its own only lowers the probability that it takes part, so the
-//            figure stays a bound (docs/algorithms.md, section 15)
+//            figure stays a bound (docs/algorithms.md, section 17)
 #ifndef WISP_RUNTIME_FLEET_SERVER_FLEET_SERVER_H_
 #define WISP_RUNTIME_FLEET_SERVER_FLEET_SERVER_H_
 
