@@ -106,6 +106,9 @@ export interface FleetResult {
 export interface Budget {
   epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number;
   evaluationsLeft: number; successionReleasesLeft: number; biasWeightReleasesLeft: number;
+  /** What was charged so far, while epsilonStated is that of a plan. It holds only if nobody stopped because of what
+   *  training showed. NaN: epsilonStated is what was charged. */
+  epsilonCharged: number;
 }
 
 /** A message of a run. */
