@@ -227,8 +227,8 @@ WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const*
 
 /* How far the ledger has got, stored where restoring files does not restore it too: the platform's key store, say. If
  * an old copy of the ledger is put back, it is noticed and refused: WISP_PRIVACY_REFUSED. It does not help against
- * somebody who can change both. Give it always, or never: charges without it put the ledger ahead of its anchor, which
- * is accepted. Each ledger has an anchor of its own. */
+ * somebody who can change both. The ledger notes that it has an anchor: a charge without it is WISP_PRIVACY_REFUSED.
+ * Each ledger has an anchor of its own. */
 enum { WISP_ANCHOR_BYTES = 64 }; /* most bytes of an anchor */
 
 typedef struct wisp_anchor { /* callbacks of the app that keep it */
@@ -240,7 +240,7 @@ typedef struct wisp_anchor { /* callbacks of the app that keep it */
    * charge, limit and plan. Returns 0; anything else is WISP_IO, and what was charged stays charged. */
   int (*write)(void* user_data, const uint8_t* bytes, size_t length);
   void* user_data;
-  /* 1: a ledger with charges may still lack its anchor, for the first use; 0 from then on: that is refused */
+  /* 1: a ledger with charges may lack its anchor, at first or if it was lost, which its statement shows; 0: never */
   int32_t begin;
   int32_t not_read;
 } wisp_anchor;

@@ -129,6 +129,7 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   s.delta = delta.value();
   s.ledger_path = path;
   s.limit = state.limit;
+  s.anchors = state.anchors;
   Composition all, samples;
   std::vector<Purpose> purposes;
   std::vector<std::string> runs;
@@ -233,7 +234,7 @@ Result<PrivacyStatement> MakeRunStatement(const Ledger& ledger, const std::strin
 
 Result<std::string> Ledger::ExportJson(const Delta& delta) const {
   WISP_ASSIGN_OR_RETURN(const LedgerState state, StateNow(delta));
-  const auto& [entries, receipt, limit, record, figures] = state;
+  const auto& [entries, receipt, limit, record, figures, anchors] = state;
   Composition composition;
   for (const LedgerEntry& e : entries) composition.Add(e.mechanism, e.noise, e.loss_slack);
   JsonWriter json;

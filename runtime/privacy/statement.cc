@@ -360,6 +360,11 @@ std::string ToText(const PrivacyStatement& s) {
   if (!s.ledger_path.empty()) Line(text, "ledger", s.ledger_path);
   if (s.num_charges) Line(text, "charges", std::to_string(*s.num_charges));
   if (!s.receipt.empty()) Line(text, "hash of the newest charge", s.receipt);
+  if (s.anchors.begun > 1) Line(text, "anchor lost", "a later one began; the ledger may have been an old copy by then");
+  if (s.anchors.begun > 0)
+    Line(text, "anchor",
+         s.anchors.compared ? "compared: the ledger has all rows that it knows"
+                            : "not compared: an old copy of the ledger would not be noticed");
   for (const StatedModel& m : s.models) Line(text, "SHA-256 of " + OneLine(m.file), m.sha256);
   return text;
 }
@@ -410,6 +415,10 @@ std::string ToJson(const PrivacyStatement& s) {
   json.Key("verification").BeginObject();
   json.Key("software").Value(s.software).Key("ledger").Value(s.ledger_path);
   if (s.num_charges) json.Key("charges").Value(*s.num_charges).Key("receipt").Value(s.receipt);
+  if (s.anchors.begun > 0) {
+    json.Key("anchor").BeginObject().Key("compared").Value(s.anchors.compared);
+    json.Key("begun").Value(s.anchors.begun).EndObject();
+  }
   if (!s.models.empty()) {
     json.Key("models").BeginArray();
     for (const StatedModel& m : s.models) {

@@ -104,6 +104,7 @@ struct PrivacyStatement {
   // The state of the ledger: its number of charges, and the newest receipt, in hex (MakeStatement).
   std::optional<uint64_t> num_charges;
   std::string receipt;
+  NotedAnchors anchors;
   std::vector<StatedModel> models;
 };
 

@@ -279,10 +279,31 @@ def test_the_ledgers_anchor_notices_an_old_copy_that_was_put_back():
     run(f"{anchored} {watched}", 4, "is not there, and its anchor knows")
     copy("new.db", "kept.db")
     run(f"wisp privacy {watched}")
-    run("wisp privacy --ledger l.db --anchor l.anchor", 4, "say once that the anchor begins now")
-    run("wisp privacy --ledger l.db --anchor l.anchor --begin-anchor")
-    run("wisp privacy --ledger l.db --anchor l.anchor")
+    copy("l.db", "begun.db")
+    run("wisp privacy --ledger begun.db --anchor l.anchor", 4, "say once that the anchor begins now")
+    run("wisp privacy --ledger begun.db --anchor l.anchor --begin-anchor")
+    run("wisp privacy --ledger begun.db --anchor l.anchor")
     remove("new.db")
+
+
+def test_a_ledger_with_an_anchor_is_not_charged_without_it():
+    # Who forgets it would not notice an old copy. Reading says that it was not compared.
+    anchored = f"{tune} --data log.db --dataset 'a fourth log' --epsilon 0.5 --out a.wisp --ledger kept.db"
+    before = checksum("kept.db")
+    run(anchored, 4, "has an anchor .kept.anchor., which was not given .--anchor.*.--begin-anchor.: the statement")
+    assert says("anchor: not compared: an old copy of the ledger", run("wisp privacy --ledger kept.db").out)
+    assert checksum("kept.db") == before, "a command without the anchor changed the ledger"
+    statement = run("wisp privacy --ledger kept.db --anchor kept.anchor --json")
+    assert statement["verification"]["anchor"]["compared"] and statement["verification"]["anchor"]["begun"] == 1
+    write("kept.json", statement.out)
+    assert says("anchor was not compared", run("wisp privacy check kept.json --ledger kept.db").out)
+    # It is lost: another one begins, which the statement shows from then on.
+    remove("kept.anchor")
+    run(f"{anchored} --anchor kept.anchor", 4, "say once that the anchor begins now")
+    run(f"{anchored} --anchor another.anchor --begin-anchor")
+    said = run("wisp privacy --ledger kept.db --anchor another.anchor").out
+    assert says("anchor lost: a later one began", said) and says("anchor: compared: the ledger has all rows", said)
+    run("wisp privacy check kept.json --ledger kept.db")
 
 
 sample = (

@@ -12,6 +12,7 @@ struct Name {
 constexpr Name kNames[] = {
     {"`adapter_path`", "--adapter"},
     {"`start_over`", "--start-over"},
+    {"`anchor`", "--anchor"},
     {"`begin` of the anchor", "--begin-anchor"},
     {"`checkpoint_path`", "--checkpoint"},
     {"`dataset`", "--dataset"},

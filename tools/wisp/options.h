@@ -61,7 +61,8 @@ inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
                       "File that records the position of the ledger, so that an old copy of the ledger is "
                       "refused. Keep it where backups do not restore it, and give it each time")
           ->needs(ledger);
-  app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: start the anchor now")
+  app->add_flag("--begin-anchor", anchor.begin,
+                "The ledger has charges and no anchor yet, or lost it: start the anchor now")
       ->needs(file);
 }
 

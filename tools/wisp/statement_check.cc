@@ -78,13 +78,18 @@ void AddDifferences(const Json& kept, const Json& now, const std::string& name, 
 }
 
 // Returns the names of all values in which the statement differs from the ledger with as many charges. It leaves out
-// what the ledger does not know: who wrote the statement, the ledger's path, and the models that it names.
+// what the ledger does not know: who wrote the statement, the ledger's path, whether its anchor was compared, and the
+// models that it names.
 std::vector<std::string> DifferencesFrom(const Kept& kept, const privacy::PrivacyStatement& then) {
   Json stated = kept.json;
   stated.erase("created_by");
   for (const char* own : {"ledger", "models"}) stated["verification"].erase(own);
   Json now = Json::parse(privacy::ToJson(then));
   now["verification"].erase("ledger");
+  for (Json* j : {&stated, &now}) {
+    Json& verification = (*j)["verification"];
+    if (verification.contains("anchor") && verification["anchor"].is_object()) verification["anchor"].erase("compared");
+  }
   std::vector<std::string> differ;
   for (const auto& [section, value] : stated.items())
     AddDifferences(value, now.value(section, Json()), section, differ);
@@ -161,6 +166,8 @@ Status PrivacyCheck(const PrivacyArguments& a, OutputFormat format) {
             same ? "every figure was computed again"
                  : "every figure was computed again from its charges; the ledger has more since",
             a.models.empty() ? "no model was looked at" : (Counted(a.models.size(), "model") + " named in it").c_str());
+  if (statement.anchors.begun > 0 && !statement.anchors.compared)
+    PrintText("the ledger's anchor was not compared (--anchor): an old copy of the ledger would not be noticed\n");
   if (!same && now["accounting"]["ledger_epsilon"].is_number())
     PrintText("charged since: %s; the ledger now states epsilon %s at delta %s\n",
               Counted(charges - kept.num_charges, "charge").c_str(),

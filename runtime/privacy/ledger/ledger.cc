@@ -40,6 +40,7 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& op
   WISP_ASSIGN_OR_RETURN(Database opened, Database::Open(open));
   auto impl = std::make_unique<Impl>(std::move(opened), options);
   WISP_RETURN_IF_ERROR(impl->Start());
+  if (!existing) WISP_RETURN_IF_ERROR(impl->anchored.CheckGiven(impl->database));
   if (existing) impl->opened_as.reset();
   if (existing || options.record.is_any()) return Ledger(std::move(impl));
   WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options.record.unit(), options.adjacency));
@@ -88,9 +89,7 @@ Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
   if (setup.plan) {
     for (const ChargeRequest& charge : setup.plan->charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
   }
-  WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
-  WISP_RETURN_IF_ERROR(Refresh());
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting(/*make=*/true));
   if (setup.newest_row) WISP_RETURN_IF_ERROR(CheckNewest(*setup.newest_row));
   std::vector<LedgerRow> rows;
   LedgerBudget after = budget;
@@ -144,9 +143,7 @@ Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, st
   std::lock_guard lock(impl_->mutex);
   if (charges.empty()) return InvalidArgument("a changed plan has no charges");
   for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, impl_->BeginWriting(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->CheckNewest(newest_row));
   if (impl_->budget.MayPlan())
     return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be replaced");
@@ -163,9 +160,7 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
     if (!impl_->CheckAlone(charge).ok() || charge.noise == NoiseKind::kReproducible) return OkStatus();
   }
   if (charges.empty() || !impl_->budget.MayPlanRun()) return OkStatus();
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, impl_->BeginWriting(/*make=*/true));
   if (!impl_->budget.MayPlanRun()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, impl_->FindStatedRecord(LedgerBudget::Says::kPlan));
   if (impl_->budget.Covers(charges) && (!record || impl_->budget.record() == record)) return OkStatus();
@@ -179,9 +174,7 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
 
 Status Ledger::AddResult(ChargeId id, const std::string& text) {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, impl_->BeginWriting(/*make=*/false));
   if (id < 1 || id > impl_->position.last_id)
     return InvalidArgument("ledger '", impl_->database.path(), "' has no charge ", id);
   return impl_->Write(transaction, LedgerResult{.entry = id, .text = text});

@@ -6,7 +6,7 @@
 // charges, so processes sharing the file cannot pass it together.
 //
 // It does not stop somebody who deletes the file or puts an old copy in its place. That is noticed only if the ledger's
-// progress is stored elsewhere (ledger_anchor.h), and only by a program that opens it with that anchor.
+// progress is stored elsewhere (ledger_anchor.h). A ledger notes that it has an anchor, and is not charged without it.
 //
 // Everything is in the one file: there is no write-ahead log, whose loss would silently lose the latest charges. A
 // "-journal" lies beside it only while a charge is being written. Copy or move a ledger only when no process has it
@@ -87,7 +87,8 @@ struct LedgerPlan {
   std::optional<RecordSpec> record = {};     // as LedgerEntry::record
 };
 
-// A result that a charge released, stored for code that continues from it.
+// A result that a charge released, stored for code that continues from it; or, with `entry` 0, the ledger's own note
+// that an anchor of the name `text` began, which Ledger::Results leaves out.
 struct LedgerResult {
   uint64_t seq = 0;
   std::string time_utc;
@@ -137,6 +138,12 @@ struct LedgerSetup {
   std::optional<uint64_t> newest_row = {};
 };
 
+// The anchors that a ledger notes.
+struct NotedAnchors {
+  uint64_t begun = 0;     // how many; a second one began because the first was lost
+  bool compared = false;  // the ledger was opened with its anchor
+};
+
 // The content of a ledger at one moment.
 struct LedgerState {
   std::vector<LedgerEntry> entries;
@@ -144,6 +151,7 @@ struct LedgerState {
   std::optional<EpsilonDelta> limit;
   std::optional<RecordSpec> record;
   LedgerFigures figures;
+  NotedAnchors anchors;
 };
 
 class LedgerAnchor;  // ledger_anchor.h
@@ -156,9 +164,11 @@ struct LedgerOptions {
   bool unit_chosen = true;  // somebody chose the unit; false: a program took the default because nobody did
   Adjacency adjacency = Adjacency::kAddRemove;
   // The ledger's progress, stored elsewhere: a ledger that lacks rows which the anchor knows is refused. Null: an old
-  // copy goes unnoticed.
+  // copy goes unnoticed, and a ledger that notes an anchor is refused.
   std::shared_ptr<LedgerAnchor> anchor;
-  bool begin_anchor = false;  // the anchor may be empty although the ledger has rows: it begins now
+  // The anchor may be empty although the ledger has rows: it begins now. The ledger notes that, and its statement shows
+  // it if an earlier anchor was lost.
+  bool begin_anchor = false;
   // How long a charge waits for other processes, which hold the file while they compute, 0.2 s or so.
   int busy_timeout_ms = 30000;
 };
@@ -169,13 +179,13 @@ class Ledger {
   // creates the file, so a refusal before leaves no file behind. An existing ledger must have the record and the
   // adjacency of `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a
   // ledger, damaged), kUnsupported (another version), kPrivacyRefused (another record or adjacency; the anchor knows
-  // rows that it lacks).
+  // rows that it lacks, or is not given).
   //
   // A file that is not a ledger is not changed. If another process creates the ledger meanwhile, that ledger is used;
   // if it has another data set, record or adjacency, it is refused from then on. A relative path is resolved now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
   // Opens an existing ledger, whatever its records are: for display, and for charges by callers that take the
-  // definition of a record from record().
+  // definition of a record from record(). Without its anchor it can be read, and not written.
   static Result<Ledger> OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor = nullptr,
                                      bool begin_anchor = false);
   Ledger(Ledger&&) noexcept;

@@ -52,6 +52,8 @@ class File final : public LedgerAnchor {
  public:
   explicit File(const std::string& path) : path_(path) {}
 
+  std::string Name() const override { return path_; }
+
   Result<std::optional<AnchorValue>> Read() override {
     const int file = platform::Open(path_, platform::kRead);
     if (file < 0 && errno == ENOENT) return std::optional<AnchorValue>();

@@ -7,7 +7,8 @@
 // The anchor is written after a charge is on disk and before the charge counts as made. After a crash in between, or if
 // several processes charge at once, it may be some rows behind, which is allowed: a ledger may be ahead of its anchor.
 // So an old copy is noticed if it lacks a row that the anchor knows. A ledger that has rows but no anchor is refused,
-// unless the caller says that the anchor begins now. It does not help against somebody who can change both.
+// unless the caller says that the anchor begins now. The ledger notes each anchor that begins, and is not charged
+// without it. It does not help against somebody who can change both.
 //
 //   Ledger::Open(path, {.dataset = "history", .record = record, .anchor = FileAnchor("/elsewhere/history.anchor")})
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ANCHOR_H_
@@ -38,6 +39,8 @@ class LedgerAnchor {
   virtual Result<std::optional<AnchorValue>> Read() = 0;
   // Replaces the value, all or nothing; it is durable on return. Called once for each row of the ledger.
   virtual Status Write(const AnchorValue& value) = 0;
+  // A name for people, which the ledger notes.
+  virtual std::string Name() const { return "kept by the app"; }
 };
 
 // An anchor in a file of one line, readable by its owner only, replaced atomically.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/core/text.h"
+
 namespace wisp::privacy {
 namespace {
 
@@ -34,7 +36,7 @@ Result<std::optional<AnchorValue>> Anchored::Read(const Database& database) cons
 
 // A new ledger gets its anchor before its first row, so that a crash in between does not leave rows without an anchor.
 // Another process may have begun it since the anchor was read, and charged.
-Status Anchored::Begin(Database& database, const std::string& random_id, const LedgerPosition& position) const {
+Status Anchored::Begin(Database& database, const std::string& random_id, const LedgerPosition& position) {
   if (!IsWritten(database) && position.seq == 0) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
   WISP_ASSIGN_OR_RETURN(const auto known, Read(database));
@@ -49,13 +51,23 @@ Status Anchored::Begin(Database& database, const std::string& random_id, const L
                           " rows and its anchor knows none, so it cannot be told whether it is an old copy; ",
                           "if it is not, say once that the anchor begins now (`begin` of the anchor)");
   }
-  if (IsWritten(database)) return Naming(database, anchor_->Write({random_id, position.seq, position.chain}));
-  return PrivacyRefused(Named(database),
-                        " is only read: its anchor can begin where it can be written, in the version of this build");
+  if (!IsWritten(database))
+    return PrivacyRefused(Named(database),
+                          " is only read: its anchor can begin where it can be written, in the version of this build");
+  begins_ = position.seq > 0;
+  return begins_ ? OkStatus() : Naming(database, anchor_->Write({random_id, position.seq, position.chain}));
+}
+
+Status Anchored::CheckGiven(const Database& database) const {
+  if (anchor_ != nullptr || noted_.begun == 0) return OkStatus();
+  return PrivacyRefused(Named(database), " has an anchor (", OneLine(name_),
+                        "), which was not given (`anchor`), so an old copy would not be noticed; if it is lost, begin "
+                        "another one (`begin` of the anchor): the statement says so from then on");
 }
 
 Status Anchored::Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,
-                       const LedgerPosition& position) const {
+                       const LedgerPosition& position) {
+  begins_ = false;
   if (anchor_ == nullptr) return OkStatus();
   if (!known) return Begin(database, random_id, position);
   const std::string name = Named(database);

@@ -35,7 +35,10 @@ struct Ledger::Impl {
     position = {};
     WISP_ASSIGN_OR_RETURN(subject, ReadSubject(database, &position));
     random_id = subject.random_id;
-    return Refresh();
+    WISP_RETURN_IF_ERROR(Refresh());
+    if (!anchored.begins()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting(/*make=*/false));
+    return anchored.begins() ? Write(transaction, std::span<LedgerRow>()) : OkStatus();
   }
 
   // Reads what was written since, also for a ledger that may have been created meanwhile.
@@ -113,6 +116,9 @@ struct Ledger::Impl {
     if constexpr (std::is_same_v<Row, LedgerEntry>) {
       if (asked) asked->Take(row);
     }
+    if constexpr (std::is_same_v<Row, LedgerResult>) {
+      if (row.entry == 0) anchored.Take(row);
+    }
     return OkStatus();
   }
 
@@ -140,15 +146,31 @@ struct Ledger::Impl {
     return budget.CheckNoise(charges);
   }
 
-  // Writes rows, in this order and all or none, and then the anchor. Sets the fields that Append sets.
+  // Excludes other writers, reads what they wrote, and checks that the ledger may be written. `make` as in Attach.
+  Result<Transaction> BeginWriting(bool make) {
+    WISP_RETURN_IF_ERROR(Attach(make));
+    WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+    WISP_RETURN_IF_ERROR(Refresh());
+    WISP_RETURN_IF_ERROR(anchored.CheckGiven(database));
+    return transaction;
+  }
+
+  // Writes rows, in this order and all or none, after a note that is due; then the anchor. Sets the fields that Append
+  // sets.
   Status Write(Transaction& transaction, std::span<LedgerRow> rows) {
     LedgerPosition after = position;
+    LedgerResult note;
+    if (anchored.IsDue()) {
+      note.text = anchored.name();
+      WISP_ASSIGN_OR_RETURN(after, Append(database, after, note));
+    }
     for (LedgerRow& row : rows) {
       WISP_ASSIGN_OR_RETURN(after, std::visit([&](auto& r) { return Append(database, after, r); }, row));
     }
     // If the commit fails after all, the rows may or may not be there; then Refresh finds them.
     WISP_RETURN_IF_ERROR(transaction.Commit());
     num_written += rows.size();
+    if (note.seq > 0) anchored.Take(note);
     for (const LedgerRow& row : rows) {
       WISP_RETURN_IF_ERROR(std::visit([&](const auto& r) { return Take(r); }, row));
     }
@@ -163,9 +185,7 @@ struct Ledger::Impl {
 
   Result<ChargeId> Charge(const ChargeRequest& charge) {
     WISP_RETURN_IF_ERROR(CheckAlone(charge));
-    WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
-    WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
-    WISP_RETURN_IF_ERROR(Refresh());
+    WISP_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting(/*make=*/true));
     WISP_RETURN_IF_ERROR(budget.CheckNoise({&charge, 1}));
     if (budget.limit()) {
       WISP_RETURN_IF_ERROR(

@@ -91,6 +91,7 @@ Result<LedgerState> Ledger::StateNow(const Delta& delta) const {
   state.record = impl_->budget.record();
   if (!state.record && impl_->opened_as && !impl_->opened_as->is_any()) state.record = impl_->opened_as;
   WISP_ASSIGN_OR_RETURN(state.figures, impl_->budget.Figures(delta));
+  state.anchors = impl_->anchored.noted();
   if (state.entries.empty()) return state;
   WISP_ASSIGN_OR_RETURN(const ChainValue chain, ReadChainAt(impl_->database, state.entries.back().seq));
   state.receipt.assign(chain.begin(), chain.end());
@@ -122,8 +123,11 @@ Result<std::vector<LedgerState>> Ledger::StatesWith(uint64_t num_charges, const 
   WISP_RETURN_IF_ERROR(InOrder(rows, [&](const auto& row) -> Status {
     if (row.seq >= next) return OkStatus();
     WISP_RETURN_IF_ERROR(budget.Take(row));
-    constexpr bool changes_nothing = std::is_same_v<std::decay_t<decltype(row)>, LedgerResult>;
-    return row.seq < first || changes_nothing ? OkStatus() : add();
+    if constexpr (std::is_same_v<std::decay_t<decltype(row)>, LedgerResult>) {
+      if (row.entry != 0) return OkStatus();  // it changes nothing
+      ++state.anchors.begun;
+    }
+    return row.seq < first ? OkStatus() : add();
   }));
   return states;
 }
@@ -149,7 +153,11 @@ Result<std::vector<LedgerPlan>> Ledger::Plans() const {
 Result<std::vector<LedgerResult>> Ledger::Results() const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
-  return std::move(rows.results);
+  std::vector<LedgerResult> results;
+  for (LedgerResult& result : rows.results) {
+    if (result.entry != 0) results.push_back(std::move(result));
+  }
+  return results;
 }
 
 }  // namespace wisp::privacy

@@ -61,6 +61,8 @@ class LedgerAnchorTest : public LedgerTest {
     EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
   }
 
+  size_t NumCharges() const { return Ledger::OpenExisting(Path())->Entries()->size(); }
+
   LedgerOptions options_ = kOptions;
 };
 
@@ -74,8 +76,11 @@ TEST_F(LedgerAnchorTest, AnOldCopyPutBack_IsRefused) {
   fs::copy_file(Path("copy"), Path());
   ExpectRefused(options_, "is an old copy");
   EXPECT_EQ(Ledger::OpenExisting(Path(), options_.anchor).status().code(), StatusCode::kPrivacyRefused);
-  MustCharge(kOptions, 2, "b");  // without the anchor: as many rows, but other ones
-  ExpectRefused(options_, "row 3, which is another here");
+  LedgerOptions another = kOptions;
+  another.anchor = FileAnchor(Path("another"));
+  another.begin_anchor = true;
+  MustCharge(another, 1, "b");  // as many rows, but other ones
+  ExpectRefused(options_, "row 4, which is another here");
   fs::rename(Path("kept"), Path());
   MustCharge(options_);
 }
@@ -105,13 +110,13 @@ TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
   auto ledger = Ledger::Open(Path(), options_);
   ASSERT_TRUE(ledger.ok());
   ASSERT_TRUE(ledger->Charge({.mechanism = Steps(1), .run = "a"}).ok());
-  ASSERT_EQ(anchor->value->seq, 1u);
-  anchor->value->seq = 2;  // as of a copy of the ledger that went on elsewhere
+  ASSERT_EQ(anchor->value->seq, 2u);
+  anchor->value->seq = 3;  // as of a copy of the ledger that went on elsewhere
   const auto id = ledger->Charge({.mechanism = Steps(1), .run = "a"});
   EXPECT_EQ(id.status().code(), StatusCode::kPrivacyRefused) << id.status().message();
   EXPECT_NE(id.status().message().find("charged to run 'a' before, and spent: 1 step"), std::string::npos)
       << id.status().message();
-  EXPECT_EQ(MustOpen(Path()).Entries()->size(), 1u);
+  EXPECT_EQ(NumCharges(), 1u);
 }
 
 TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCharged) {
@@ -123,12 +128,12 @@ TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCh
   EXPECT_EQ(failed.code(), StatusCode::kIo);
   EXPECT_EQ(failed.message(),
             "ledger '" + Path() + "': the key store is locked; charged to run 'a' before, and spent: 2 steps");
-  EXPECT_EQ(MustOpen(Path()).Entries()->size(), 2u) << "the charge comes first";
-  EXPECT_EQ(anchor->value->seq, 1u);
+  EXPECT_EQ(NumCharges(), 2u) << "the charge comes first";
+  EXPECT_EQ(anchor->value->seq, 2u);
   // Simulates a crash in between: the ledger is ahead of the anchor.
   anchor->fails = false;
   MustCharge(options_);
-  EXPECT_EQ(anchor->value->seq, 3u);
+  EXPECT_EQ(anchor->value->seq, 4u);
 }
 
 // A crash before the first row, or after it, leaves a usable ledger.
@@ -137,10 +142,10 @@ TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
   options_.anchor = anchor;
   anchor->fails = true;
   EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);
-  EXPECT_EQ(MustOpen(Path()).Entries()->size(), 0u);
+  EXPECT_EQ(NumCharges(), 0u);
   anchor->fails = false;
   MustCharge(options_);
-  EXPECT_EQ(anchor->value->seq, 1u);
+  EXPECT_EQ(anchor->value->seq, 2u);
 }
 
 // Nothing is known when a ledger is read for the first time; at the second question another process has begun the
@@ -172,7 +177,7 @@ TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_TakesWhatAnotherBegan) {
   reader.anchor = std::make_shared<BegunByAnother>(kept, [&] { MustCharge(options_, 2); });
   const auto opened = Ledger::Open(Path(), reader);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  EXPECT_EQ(kept->value->seq, 2u);
+  EXPECT_EQ(kept->value->seq, 3u);
   EXPECT_EQ(opened->Entries()->size(), 2u);
 }
 
@@ -198,8 +203,8 @@ TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_IsHeldToWhatAnotherBegan) {
   fs::rename(Path("copy"), Path());
   const Status old = begun_at(newest);
   EXPECT_EQ(old.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(old.message().find("its anchor knows row 3, which is missing here"), std::string::npos) << old.message();
-  EXPECT_EQ(kept->value->seq, 3u);
+  EXPECT_NE(old.message().find("its anchor knows row 4, which is missing here"), std::string::npos) << old.message();
+  EXPECT_EQ(kept->value->seq, 4u);
 }
 
 TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {
@@ -216,6 +221,70 @@ TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {
   fs::rename(Path("copy"), Path());
   options_.begin_anchor = true;
   ExpectRefused(options_, "is an old copy");
+}
+
+// Whoever forgets the anchor would not notice an old copy, so nothing is written without it.
+TEST_F(LedgerAnchorTest, ALedgerWithAnAnchor_IsReadAndNotWrittenWithoutIt) {
+  MustCharge(options_);
+  ExpectRefused(kOptions, "has an anchor (" + Path("anchor") + "), which was not given (`anchor`)");
+  auto ledger = Ledger::OpenExisting(Path());
+  ASSERT_TRUE(ledger.ok()) << ledger.status().message();
+  const std::vector<ChargeRequest> run = {{.mechanism = Steps(1), .run = "a"}};
+  for (const Status& written :
+       {ledger->Charge(run.front()).status(), ledger->SetLimit(MakeLimit(8)), ledger->AddResult(1, "{}"),
+        ledger->ChangePlan("a", "more", run, "", *ledger->NewestRow())}) {
+    EXPECT_EQ(written.code(), StatusCode::kPrivacyRefused) << written.message();
+    EXPECT_NE(written.message().find("which was not given"), std::string::npos) << written.message();
+  }
+  EXPECT_EQ(*ledger->NewestRow(), 2u) << "a note, and the charge";
+  EXPECT_TRUE(ledger->Results()->empty()) << "the note is no result";
+  const auto state = ledger->StateNow(AtDelta());
+  ASSERT_TRUE(state.ok());
+  EXPECT_EQ(state->anchors.begun, 1u);
+  EXPECT_FALSE(state->anchors.compared);
+  // An open ledger learns of the anchor that another process begins.
+  fs::remove(Path());
+  MustCharge(kOptions);
+  Ledger open = MustOpen(Path());
+  options_.anchor = FileAnchor(Path("later"));
+  options_.begin_anchor = true;
+  EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
+  EXPECT_EQ(open.Charge(run.front()).status().code(), StatusCode::kPrivacyRefused);
+}
+
+// An app's own anchor has no name.
+TEST_F(LedgerAnchorTest, AnAnchorWithoutAName_IsMissedAllTheSame) {
+  options_.anchor = std::make_shared<CachedValue>();
+  MustCharge(options_);
+  ExpectRefused(kOptions, "has an anchor (kept by the app), which was not given");
+}
+
+// Who lost the anchor begins another one, and the ledger shows it for good.
+TEST_F(LedgerAnchorTest, AnotherAnchor_BeginsAndIsNoted) {
+  MustCharge(options_);
+  fs::remove(Path("anchor"));
+  ExpectRefused(options_, "`begin` of the anchor");
+  LedgerOptions another = kOptions;
+  auto anchor = std::make_shared<CachedValue>();
+  anchor->fails = true;
+  another.anchor = anchor;
+  another.begin_anchor = true;
+  EXPECT_EQ(Ledger::OpenExisting(Path(), anchor, true).status().code(), StatusCode::kIo);
+  anchor->fails = false;
+  MustCharge(another);
+  MustCharge(another);
+  const auto ledger = Ledger::OpenExisting(Path(), anchor);
+  ASSERT_TRUE(ledger.ok()) << ledger.status().message();
+  const auto state = ledger->StateNow(AtDelta());
+  ASSERT_TRUE(state.ok());
+  // The note comes before the anchor, so that a crash in between leaves no ledger that has no note.
+  EXPECT_EQ(state->anchors.begun, 3u);
+  EXPECT_TRUE(state->anchors.compared);
+  EXPECT_EQ(anchor->value->seq, 6u);
+  const auto states = ledger->StatesWith(1, AtDelta());
+  ASSERT_TRUE(states.ok());
+  EXPECT_EQ(states->front().anchors.begun, 3u);
+  EXPECT_EQ(states->back().anchors.begun, 1u);
 }
 
 TEST_F(LedgerAnchorTest, TheAnchorOfAnotherLedger_IsRefused) {
@@ -274,10 +343,10 @@ class SlowValue final : public LedgerAnchor {
   }
   Status Write(const AnchorValue& next) override {
     std::unique_lock lock(mutex_);
-    if (next.seq == 1) {
+    if (next.seq == 2) {  // a note, and the first charge
       first_row_ = true;
       changed_.notify_all();
-      changed_.wait_for(lock, std::chrono::milliseconds(300), [&] { return written_.back() > 1; });
+      changed_.wait_for(lock, std::chrono::milliseconds(300), [&] { return written_.back() > 2; });
     }
     value_ = next;
     written_.push_back(next.seq);
@@ -308,7 +377,7 @@ TEST_F(LedgerAnchorTest, TwoWriters_NeverTakeTheAnchorBack) {
   });
   MustCharge(options_);
   other.join();
-  EXPECT_EQ(anchor->written(), (std::vector<uint64_t>{0, 1, 2}));
+  EXPECT_EQ(anchor->written(), (std::vector<uint64_t>{0, 2, 3}));
 }
 
 TEST_F(LedgerAnchorTest, WritersAtOnce_AgreeOnOneAnchor) {
@@ -327,7 +396,7 @@ TEST_F(LedgerAnchorTest, WritersAtOnce_AgreeOnOneAnchor) {
   MustCharge(options_);
   const auto known = FileAnchor(Path("anchor"))->Read();
   ASSERT_TRUE(known.ok() && *known);
-  EXPECT_EQ((*known)->seq, 62u);
+  EXPECT_EQ((*known)->seq, 63u);
 }
 
 }  // namespace
