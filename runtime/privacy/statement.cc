@@ -323,6 +323,7 @@ std::string ToText(const PrivacyStatement& s) {
   if (!s.run.empty()) Line(text, "run", s.run);
   Lines(text, "chosen on the same data without a charge", s.uncharged_tuning, "nothing was declared");
   Line(text, "released", s.output);
+  Line(text, "not covered", "models that learned from the data without a guarantee, or under another ledger");
   Line(text, "privacy unit", std::string("one ") + std::string(ToText(s.unit)));
   Line(text, "which is", UnitInWords(s.unit));
   if (s.record) Line(text, "one record is", RecordInWords(*s.record));

@@ -286,6 +286,30 @@ def test_the_ledgers_anchor_notices_an_old_copy_that_was_put_back():
     remove("new.db")
 
 
+def test_a_model_without_a_guarantee_is_in_no_claim_about_its_data():
+    # All names are the default, which is the log's.
+    ordinary = f"wisp train --recipe {public_recipe} --data log.db --epochs 1 --batch 20"
+    r = run(f"{ordinary} --model base.wisp --out open.wisp")
+    assert "ledger states nothing" not in r.out
+    run(f"{tune.replace('base.wisp', 'open.wisp')} --data log.db --epsilon 1 --out s.wisp --ledger log.ledger",
+        4, "open.wisp: it was trained on 'log.db' before, without a guarantee")
+    plan = "--epsilon 4 --num-records-public 60 --unit user --for '1 month' --steps 2 --evaluation none"
+    run(f"wisp plan --data log.db --model open.wisp {plan}", 4, "trained on 'log.db' before, without a guarantee")
+    assert not exists("log.ledger"), "a refused run made a ledger"
+    run(f"{tune} --data log.db --epsilon 1 --out s.wisp --ledger log.ledger")
+    r = run("wisp privacy --ledger log.ledger --delta 1e-3 --model s.wisp")
+    assert says("not covered: models that learned from the data without a guarantee", r.out)
+    # A model that a statement names is one that its figures are about.
+    said = "open.wisp: learned from 'log.db', the data set of the ledger, without a charge to it: no figure covers"
+    run("wisp privacy --ledger log.ledger --delta 1e-3 --model open.wisp", 4, said + ".*--other-data")
+    r = run(f"{ordinary} --model s.wisp --out mixed.wisp")
+    assert "not covered: the ledger log.ledger states nothing about this model" in r.out
+    run("wisp privacy --ledger log.ledger --delta 1e-3 --model mixed.wisp", 4, "without a charge to it")
+    r = run("wisp privacy --ledger log.ledger --delta 1e-3 --model open.wisp --other-data --json")
+    assert r["verification"]["models"][0]["receipt"] == ""
+    remove("log.ledger", "s.wisp", "open.wisp", "mixed.wisp")
+
+
 def test_a_ledger_with_an_anchor_is_not_charged_without_it():
     # Who forgets it would not notice an old copy. Reading says that it was not compared.
     anchored = f"{tune} --data log.db --dataset 'a fourth log' --epsilon 0.5 --out a.wisp --ledger kept.db"

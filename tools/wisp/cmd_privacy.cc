@@ -202,7 +202,7 @@ Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::MakeStatement(ledger, a.ledger, delta));
   statement.created_by = "wisp " + Version();
   for (const std::string& model : a.models) {
-    WISP_ASSIGN_OR_RETURN(privacy::StatedModel stated, StateModel(model, ledger));
+    WISP_ASSIGN_OR_RETURN(privacy::StatedModel stated, StateModel(model, ledger, a.other_data));
     statement.models.push_back(std::move(stated));
   }
   PrintText("%s\n", (format == OutputFormat::kJson ? privacy::ToJson(statement) : privacy::ToText(statement)).c_str());

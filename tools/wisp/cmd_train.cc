@@ -5,6 +5,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/file.h"
+#include "runtime/core/platform.h"
 #include "runtime/core/text.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/privacy/json.h"
@@ -12,6 +13,7 @@
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/deployment/deployment_data.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe.h"
@@ -106,6 +108,9 @@ class TrainCommand {
     if (const auto& held_out = run_.text_quality()) PrintText("held out: %s\n", InWords(*held_out).c_str());
     PrintText("%s\n", is_private() ? NotPrivateInWords(j).c_str()
                                    : "not private: no guarantee; local only: the model, and every figure above");
+    const std::string ledger = LedgerPath({.data = a_.data});
+    if (!is_private() && !a_.data.path.empty() && platform::IsThere(ledger))
+      PrintText("not covered: the ledger %s states nothing about this model\n", OneLine(ledger).c_str());
     if (!recipe_.architecture.adapter) return;
     const char* use = run_.is_text() ? "generate --prompt TEXT" : "recommend --history ITEMS";
     PrintText("%s\n", AdapterInWords(use, a_.model, a_.out).c_str());

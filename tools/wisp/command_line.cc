@@ -242,6 +242,11 @@ class CommandLine final : public ProgramCommands {
                                       "  wisp privacy --ledger log.ledger --delta 1e-5\n"
                                       "  wisp privacy check statement.json --ledger log.ledger\n"
                                       "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
+    const auto add_other_data = [&](CLI::App* to) {
+      to->add_flag("--other-data", privacy_.other_data,
+                   "Declare that a data set with the ledger's name in the provenance of --model is other data")
+          ->needs("--model");
+    };
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
     AddAnchor(c, privacy_.anchor);
@@ -249,6 +254,7 @@ class CommandLine final : public ProgramCommands {
                 "Delta of the shown epsilon; default: that of the ledger's limit, or 1e-5");
     AddRepeated(c, "--model", privacy_.models,
                 "A model that the statement should name, with its SHA-256; may be repeated");
+    add_other_data(c);
     chosen_.OnCall(c, PrivacyLedger, privacy_);
     CLI::App* check = c->add_subcommand("check",
                                         "Check that a kept statement (--json) agrees with a ledger, and with models.\n"
@@ -258,6 +264,7 @@ class CommandLine final : public ProgramCommands {
     check->add_option("--ledger", privacy_.ledger, "Privacy ledger of the data set")->required();
     AddAnchor(check, privacy_.anchor);
     AddRepeated(check, "--model", privacy_.models, "A model that the statement names; may be repeated");
+    add_other_data(check);
     chosen_.OnCall(check, PrivacyCheck, privacy_);
     CLI::App* epsilon = c->add_subcommand("epsilon",
 

@@ -154,6 +154,7 @@ struct InspectArguments {
 struct PrivacyArguments {
   std::string ledger, statement;
   std::vector<std::string> models;
+  bool other_data = false;
   AnchorArguments anchor;
   double delta = 1e-5;
   std::optional<double> at_delta;  // for the statement

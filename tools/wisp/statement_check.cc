@@ -117,10 +117,10 @@ Status CheckStated(const std::string& path, const Kept& kept, const std::vector<
 }
 
 Status CheckModels(const std::string& path, const Kept& kept, const privacy::Ledger& ledger,
-                   const std::vector<std::string>& models) {
+                   const PrivacyArguments& a) {
   const Json named = kept.json["verification"].value("models", Json::array());
-  for (const std::string& model : models) {
-    WISP_ASSIGN_OR_RETURN(const privacy::StatedModel stated, StateModel(model, ledger));
+  for (const std::string& model : a.models) {
+    WISP_ASSIGN_OR_RETURN(const privacy::StatedModel stated, StateModel(model, ledger, a.other_data));
     const bool is_named = std::any_of(named.begin(), named.end(), [&](const Json& m) {
       return m.is_object() && m.value("sha256", Json()) == stated.sha256 &&
              m.value("receipt", Json()) == stated.receipt;
@@ -149,7 +149,7 @@ Status PrivacyCheck(const PrivacyArguments& a, OutputFormat format) {
                         privacy::StatementsWith(ledger, a.ledger, delta, kept.num_charges));
   WISP_RETURN_IF_ERROR(CheckStated(a.statement, kept, then));
   const Json now = Json::parse(privacy::ToJson(statement));
-  WISP_RETURN_IF_ERROR(CheckModels(a.statement, kept, ledger, a.models));
+  WISP_RETURN_IF_ERROR(CheckModels(a.statement, kept, ledger, a));
   const bool same = kept.num_charges == charges;
   if (format == OutputFormat::kJson) {
     const Json j = {{"statement", a.statement},

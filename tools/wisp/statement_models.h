@@ -11,8 +11,9 @@
 namespace wisp::tools {
 
 // Returns the model's SHA-256 and the charge with which its training ended. Returns kPrivacyRefused if it learned from
-// the ledger's data set and this ledger did not pay for that.
-Result<privacy::StatedModel> StateModel(const std::string& path, const privacy::Ledger& ledger);
+// the ledger's data set and this ledger did not pay for that, also if it learned without a guarantee. `other_data`: a
+// data set of that name that was not paid for is other data.
+Result<privacy::StatedModel> StateModel(const std::string& path, const privacy::Ledger& ledger, bool other_data);
 
 }  // namespace wisp::tools
 
