@@ -433,9 +433,10 @@ class PlannedRun {
   PlannedRunResult result_;
 };
 
-// Adds advice to an error that a run cannot repair.
-Status Advised(const Status& status, const char* advice) {
-  return status.code() == StatusCode::kInvalidData ? InvalidData(status.message(), "; ", advice) : status;
+// Adds advice to an error about a file that is damaged or not there, which a run cannot repair.
+Status Advised(const Status& status, const std::string& path, const char* advice) {
+  if (status.code() != StatusCode::kInvalidData && platform::IsThere(path)) return status;
+  return {status.code(), status.message() + "; " + advice};
 }
 
 // The definition of one record, by the ledger; the log must be read from the same columns and table.
@@ -477,17 +478,17 @@ Result<PlannedRunResult> RunPlanned(const PlannedRunOptions& o) {
   WISP_RETURN_IF_ERROR(CheckWritable(o.output));
   Result<Ledger> opened = Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor);
   if (!opened.ok())
-    return Advised(
-        opened.status(),
-        "put its newest copy back, and count what was charged since as spent; where no deployment was planned "
-        "yet, `wisp plan` comes first");
+    return Advised(opened.status(), o.ledger.path,
+                   "where no deployment was planned yet, make the plan first (`wisp_plan_make`); otherwise put its "
+                   "newest copy back, and count what was charged since as spent");
   Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
   if (!o.dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(o.dataset));
   WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, MakeRunRecord(ledger, o));
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
-    return Advised(base.status(), "it is the base, which no run can do without: put it back as it was shipped");
+    return Advised(base.status(), o.base_path,
+                   "it is the base, which no run can do without: put it back as it was shipped");
   WISP_RETURN_IF_ERROR(CheckPlanBase(settings, *base, ledger));
   if (o.start_over == PlannedRunOptions::StartOver::kRefused)
     WISP_RETURN_IF_ERROR(RefuseStartingOver(o.output, *base, ledger));

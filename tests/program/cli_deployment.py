@@ -110,7 +110,8 @@ def test_wishes_that_are_missing_or_out_of_range():
     copy("t.ledger", "none.ledger")
     run("wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger none.ledger",
         4, "has no plan for a deployment")
-    run("wisp personalise --data log.db --model base.wisp --out mine.wisp", 3, "log.ledger")
+    run("wisp personalise --data log.db --model base.wisp --out mine.wisp",
+        3, "ledger 'log.ledger' is not there; where no deployment was planned yet, make the plan first .`wisp plan`")
 
 
 def check_labels(out):
