@@ -184,6 +184,16 @@ def test_runs_follow_the_plan():
         ) and r.json.get("evaluation_events", 0) == 0
 
 
+def test_the_output_says_what_was_evaluated_and_why_it_is_served():
+    run(f"{plan} --for '2 months' --every '1 month' --steps 2 --evaluations 1 --ledger told.ledger")
+    told = "wisp personalise --data log.db --model base.wisp --out told.wisp --ledger told.ledger"
+    run(told)
+    r = run(told)
+    check_labels(r.out)
+    assert says("^evaluated the candidates so far, together: neither better nor worse than the base: evidence", r.out)
+    assert says("^serves    told.wisp: the base$", r.out)
+
+
 def test_many_records_of_few_items_release_successions():
     many = f"{plan.replace('300', '2000')} --ledger many.ledger"
     r = run(f"{many} --for '2 months' --every '1 month' --steps 2 --evaluation none")
@@ -245,6 +255,7 @@ def test_the_report_is_one_page_without_script_or_network():
     assert "gradients that were clipped" in read("report.html"), "the report lacks what the runs saw"
     assert r["local_only"]
     assert "Local only: counted on the data without noise" in read("report.html")
+    assert "a gain here is another one than those of the evaluations" in read("report.html")
     run("wisp report --ledger log.ledger --html base.wisp",
         2, "base.wisp, a file that is there and is not a page of HTML")
     run("wisp report --ledger log.ledger --html log.ledger", 2, "--html and --ledger name the same file")
@@ -366,6 +377,7 @@ def test_the_output_says_that_evaluation_is_local():
         "on no event: the log has none later than what the candidate learned from, so it cannot$",
         r.out,
     ), "an evaluation without events is not said to be one"
+    assert says("^evaluated the newest candidate: neither better nor worse than the base: evidence", r.out)
     r = run("wisp plan --left --data log.db --model base.wisp --ledger local.ledger")
     assert "evaluations" not in r.out, "evaluations are counted, though each run evaluates"
     r = run("wisp privacy --ledger local.ledger")

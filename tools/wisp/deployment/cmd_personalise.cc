@@ -58,6 +58,17 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
   return j;
 }
 
+// Says which model is served, and why not the one that this run trained. A verdict is about the candidates so far; the
+// model is one of them, so an earlier one may be served although they were found better.
+std::string ServedInWords(const PlannedRunResult& n) {
+  if (n.serves != Serves::kEarlierCandidate) return Served(n.serves);
+  std::string served = Served(n.serves);
+  if (n.settings.bias_weight_releases > 0) served += " or the base with another weight of its bias";
+  if (!n.evaluated) return served + "; this run's candidate was not evaluated yet";
+  if (n.verdict.kind == Verdict::Kind::kBetter) return served + ", whose own gain was clearly larger than the newest's";
+  return served + ", until a newer one is found better";
+}
+
 // Without times in the log, or without events since the last training session, the result is noise alone.
 void WarnIfNothingEvaluated(const PlannedRunResult& n) {
   if (!n.evaluated || n.evaluation_events > 0) return;
@@ -74,11 +85,12 @@ void Print(const PlannedRunResult& n, const std::string& out, const Json& j, boo
     PrintText("trained   nothing: the plan has no step left\n");
   }
   if (n.evaluated)
-    PrintText("evaluated %s than the base: evidence %s, threshold %s\n",
+    PrintText("evaluated %s %s than the base: evidence %s, threshold %s\n",
+              n.settings.evaluates_locally != 0 ? "the newest candidate:" : "the candidates so far, together:",
               n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : GetName(n.verdict.kind),
               privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
   WarnIfNothingEvaluated(n);
-  PrintText("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed && !is_first ? " (changed)" : "");
+  PrintText("serves    %s: %s%s\n", out.c_str(), ServedInWords(n).c_str(), n.changed && !is_first ? " (changed)" : "");
   PrintText("left      %s of %s%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
             FormatCount(n.settings.runs, "run").c_str(), EvaluationsLeft(n.settings, n.left, ", ").c_str(),
             privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());

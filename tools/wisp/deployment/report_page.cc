@@ -120,8 +120,9 @@ Chart EvaluationChart(const ReportedDeployment& deployment) {
               .x_name = "evaluation",
               .y_name = "gain over the base, in NDCG",
               .caption =
-                  "How much better than the base the candidate served people, as far as the noise "
-                  "tells: bars are twice its deviation. Green: found better, red: worse, grey: undecided.",
+                  "How much better than the base each candidate's lists were, for events later than those that it "
+                  "learned from, as far as the noise tells: bars are twice its deviation. The verdict adds up the "
+                  "evaluations so far. Green: found better, red: worse, grey: undecided.",
               .width = static_cast<double>(deployment.evaluations.size() + 1),
               .bottom = 0,
               .top = 0.01};
@@ -191,7 +192,8 @@ std::string Local(const ReportedDeployment& deployment) {
             Fixed(q.hit_at_10, 4) + "</td></tr>\n";
   return text +
          "</table>\n<p class=\"key\">The last event of each user, after all before it; models have trained on most of "
-         "these users.</p>\n" +
+         "these users. So a gain here is another one than those of the evaluations, which have noise and later "
+         "events.</p>\n" +
          Runs(deployment) + "</section>\n";
 }
 
