@@ -172,7 +172,7 @@ for from in x86 arm whole; do
   python3 -c 'import json, sys; j = json.load(open("out")); json.dump({k: v for k, v in j.items() if "seconds" not in k and k not in ("ledger", "bytes")}, sys.stdout)' >plan.$from
   deployment=(--data log.db --model base.wisp --ledger deployment-$from.ledger)
   for planned_run in 1 2 3 4; do
-    expect 0 "" ./"$on" personalise "${deployment[@]}" --out deployment-$from.wisp --json
+    expect 0 "" ./"$on" personalise "${deployment[@]}" --early --out deployment-$from.wisp --json
     json "j['steps'] == 4 and j['steps_of_model'] == 4 * $planned_run and j['runs_left'] == 4 - $planned_run"
     [ $from = whole ] || on=$([ $on = x86 ] && echo arm || echo x86)
   done

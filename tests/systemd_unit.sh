@@ -33,7 +33,7 @@ PYTHON
 expect 0 "" "$wisp" "${plan[@]}" --steps 4 --evaluations 1
 cp log.ledger old.ledger
 for planned_run in 1 2; do
-  expect 0 "" "$wisp" "${command[@]:1}" --json
+  expect 0 "" "$wisp" "${command[@]:1}" --early --json
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $planned_run"
 done
 # An old card: the ledger is from the plan's time, the anchor is not.

@@ -37,6 +37,8 @@ inline wisp_code GetCode(StatusCode code) {
       return WISP_PRIVACY_REFUSED;
     case StatusCode::kCancelled:
       return WISP_CANCELLED;
+    case StatusCode::kTooEarly:
+      return WISP_TOO_EARLY;
   }
   return WISP_INTERNAL;
 }

@@ -61,7 +61,8 @@ typedef enum wisp_code WISP_ENUM_TYPE {
   WISP_PRIVACY_REFUSED = 4,  /* the request has no guarantee, or would pass the budget */
   WISP_IO = 5,               /* the operating system refused */
   WISP_UNSUPPORTED = 6,      /* from a newer version, or not in this build */
-  WISP_CANCELLED = 7         /* the progress callback asked to stop */
+  WISP_CANCELLED = 7,        /* the progress callback asked to stop */
+  WISP_TOO_EARLY = 8         /* a planned run came before its time */
 } wisp_code;
 
 typedef struct wisp_error { /* why a call failed */
@@ -226,9 +227,8 @@ WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const*
 /* ---- The ledger's anchor (in libwisp alone) --------------------------------------------------------------------- */
 
 /* How far the ledger has got, stored where restoring files does not restore it too: the platform's key store, say. If
- * an old copy of the ledger is put back, it is noticed and refused: WISP_PRIVACY_REFUSED. It does not help against
- * somebody who can change both. The ledger notes that it has an anchor: a charge without it is WISP_PRIVACY_REFUSED.
- * Each ledger has an anchor of its own. */
+ * an old copy of the ledger is put back, or the ledger is charged without the anchor that it has, that is refused:
+ * WISP_PRIVACY_REFUSED. It does not help against somebody who can change both. Each ledger has an anchor of its own. */
 enum { WISP_ANCHOR_BYTES = 64 }; /* most bytes of an anchor */
 
 typedef struct wisp_anchor { /* callbacks of the app that keep it */

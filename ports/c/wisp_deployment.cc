@@ -64,6 +64,7 @@ Result<wisp::DeploymentRequest> MakeRequest(const wisp_plan_options& o) {
   }
   r.evaluates_locally = evaluation == WISP_EVALUATION_LOCAL;
   r.trains_until = o.trains_until;
+  r.every = o.every;
   return r;
 }
 
@@ -159,7 +160,8 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
                                                 .steps_per_run = o.steps_per_run,
                                                 .expected_batch = o.expected_batch,
                                                 .num_records_public = o.num_records_public,
-                                                .learning_rate = o.learning_rate}));
+                                                .learning_rate = o.learning_rate,
+                                                .every = o.every}));
   WISP_ASSIGN_OR_RETURN(const size_t bytes,
                         wisp::CountRunMemory(base.architecture(), deployment.settings, o.num_threads));
   if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, deployment, "changed plan"));
@@ -226,6 +228,7 @@ Status RunPlanned(const wisp_run_options* given, wisp_run_result* out) {
   planned_run.ledger = {.path = o.ledger_path, .anchor = std::move(anchor.kept), .begin_anchor = anchor.begins};
   planned_run.dataset = Text(o.dataset);
   planned_run.other_data = o.other_data != 0;
+  planned_run.early = o.early != 0;
   planned_run.run = RunName();
   planned_run.created_by = std::string("wisp ") + wisp_version();
   planned_run.num_threads = o.num_threads;

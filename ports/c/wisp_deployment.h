@@ -69,6 +69,8 @@ typedef struct wisp_plan_options { /* what a plan may cost, and how it is carrie
   /* number of records when the plan begins, as anybody may know it; num_records_public is then the number at its end,
    * and runs share the steps in proportion. 0: all records are there from the first run on */
   uint32_t num_records_at_start;
+  /* seconds between runs, 86400 for a day: a run waits for half of it (wisp_run_options.early); 0: it never waits */
+  uint64_t every;
 } wisp_plan_options;
 
 /* The gain that may be expected. */
@@ -116,9 +118,9 @@ typedef struct wisp_plan { /* the plan that follows from the options */
 WISP_API wisp_code wisp_plan_make(const wisp_plan_options* options, wisp_plan* plan, wisp_error* error);
 
 /* Changes the plan for the runs that are left: `runs` of them are to come. Reads model_path, ledger_path, anchor,
- * runs, steps_per_run, expected_batch, num_records_public, learning_rate and dry_run; options that are 0 stay as they
- * are. Another schedule costs nothing. Another batch or number of records costs noise: `noise_factor`, which may be
- * NULL, is the factor by which the noise of a step grows. WISP_PRIVACY_REFUSED: the ledger has no plan; nothing was
+ * runs, every, steps_per_run, expected_batch, num_records_public, learning_rate and dry_run; options that are 0 stay as
+ * they are. Another schedule costs nothing. Another batch or number of records costs noise: `noise_factor`, which may
+ * be NULL, is the factor by which the noise of a step grows. WISP_PRIVACY_REFUSED: the ledger has no plan; nothing was
  * charged yet, so wisp_plan_make can make another; or too much of the limit is spent. */
 WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan* plan, double* noise_factor,
                                     wisp_error* error);
@@ -184,6 +186,8 @@ typedef struct wisp_run_options { /* options of one run */
   uint64_t max_bytes;
   const wisp_logger* logger;         /* NULL: none */
   wisp_cancelled_callback cancelled; /* as wisp_personalise_options.cancelled */
+  int32_t early;                     /* 1: runs although half of the plan's `every` has not passed since the last run */
+  int32_t not_read;
 } wisp_run_options;
 
 /* The model that lies at output_path. */
@@ -223,8 +227,9 @@ typedef struct wisp_run_result { /* the outcome of a run */
  * file at output_path if a candidate, or a weight of the base's bias, was found better. It may be stopped at any
  * moment, by `progress` or by the system: what was paid for is kept, and the next call resumes. A damaged file beside
  * output_path, or a damaged output, ends nothing: a warning of `logger` says what was found and how the run continues.
- * A warning also says that training starts over although steps were trained before. WISP_PRIVACY_REFUSED: the ledger
- * has no plan, or did not pay for the candidate. WISP_INVALID_DATA: the base or the ledger is damaged. WISP_IO:
+ * A warning also says that training starts over although steps were trained before. WISP_TOO_EARLY: the steps
+ * of a run were charged less than half of the plan's `every` ago, and nothing is charged now. WISP_PRIVACY_REFUSED: the
+ * ledger has no plan, or did not pay for the candidate. WISP_INVALID_DATA: the base or the ledger is damaged. WISP_IO:
  * another run runs on the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_run_planned(const wisp_run_options* options, wisp_run_result* result, wisp_error* error);
 

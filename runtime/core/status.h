@@ -34,6 +34,7 @@ enum class StatusCode {
   kUnsupported,      // well-formed, but from a newer version or not in this build
   kPrivacyRefused,   // the request has no guarantee, or would pass the budget
   kCancelled,        // the caller's progress callback asked to stop
+  kTooEarly,         // a planned run came before its time: the same request is right later
 };
 
 // g++ -Os would call these functions, which makes the code larger than inlining them. With clang it is the other way

@@ -66,6 +66,9 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("num_records_at_start", s.num_records_at_start);
 }
 
+// Plans of every version end with the number of records at the start, and with `every` only if it is not 0.
+constexpr char kEvery[] = "every";
+
 // Ends the text of the settings: the metric that evaluations use.
 constexpr char kMeasure[] = " measure=ndcg@10";
 
@@ -174,6 +177,7 @@ Result<PrivacyPlan> PlanSteps(const Architecture& architecture, const Deployment
 std::string ToText(const DeploymentSettings& settings) {
   std::string text;
   ForEachSetting(settings, [&](const char* name, auto value) { privacy::PutNumber(text, name, value); });
+  if (settings.every > 0) privacy::PutNumber(text, kEvery, settings.every);
   return text + kMeasure;
 }
 
@@ -183,6 +187,7 @@ Result<DeploymentSettings> ParseDeploymentSettings(const std::string& text) {
   bool read = true;
   ForEachSetting(settings,
                  [&](const char* name, auto& value) { read = read && privacy::TakeNumber(rest, name, value); });
+  if (read && rest.starts_with(kEvery)) read = privacy::TakeNumber(rest, kEvery, settings.every);
   if (!read || rest != std::string_view(kMeasure).substr(1) || !CheckSettings(settings).ok())
     return InvalidData("the settings of a plan are '", OneLine(text), "', which this version cannot read");
   return settings;
@@ -347,19 +352,6 @@ Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const Deployme
   return left;
 }
 
-Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
-  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
-  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
-  uint64_t steps = 0;
-  for (const privacy::LedgerEntry& e : entries) {
-    const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
-      return PlanTrains(plan) && plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
-    });
-    steps += trained ? e.mechanism.steps() : 0;
-  }
-  return steps;
-}
-
 namespace {
 
 // Parses "2026-05-01T12:00:00.000000Z" as seconds since 1970, rounded up, so that a charge is never later than the
@@ -381,7 +373,39 @@ std::optional<int64_t> ParseSecond(const std::string& utc) {
   return ((days * 24 + hour) * 60 + minute) * 60 + second + 1;
 }
 
+// Steps of training that were charged within `within` seconds of `now`, before or after it.
+Result<uint64_t> StepsTrainedAround(const privacy::Ledger& ledger, int64_t now, uint64_t within) {
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  uint64_t steps = 0;
+  for (const privacy::LedgerEntry& e : entries) {
+    const int64_t second = ParseSecond(e.time_utc).value_or(0);
+    const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
+      return PlanTrains(plan) && plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
+    });
+    if (trained && static_cast<uint64_t>(std::abs(now - second)) < within) steps += e.mechanism.steps();
+  }
+  return steps;
+}
+
 }  // namespace
+
+Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
+  return StepsTrainedAround(ledger, 0, std::numeric_limits<uint64_t>::max());
+}
+
+Status CheckDue(const privacy::Ledger& ledger, const DeploymentSettings& s, const DeploymentLeft& left, int64_t now) {
+  if (s.every == 0 || left.steps == 0) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const uint64_t charged, StepsTrainedAround(ledger, now, s.every / 2));
+  DeploymentLeft before = left;
+  before.steps += charged;
+  ShareSteps(s, before);
+  if (charged < before.steps_of_next) return OkStatus();
+  return MakeError<StatusCode::kTooEarly>(
+      "ledger '", ledger.path(), "': its plan trains every ", static_cast<double>(s.every) / 3600,
+      " hours, and less than half of that has passed since the last run by this device's clock: nothing was charged; "
+      "`early` lets it run all the same");
+}
 
 Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const DeploymentSettings& settings, int64_t now) {
   if (settings.evaluations == 0) return data::kLatestSecond;

@@ -76,6 +76,8 @@ struct DeploymentSettings {
   // public, like that number. Runs then share the steps in proportion to the records present. 0: all of them are
   // there from the first run on.
   uint32_t num_records_at_start = 0;
+  // Seconds between runs, of which a run waits for half (CheckDue); 0: runs may come at any time.
+  uint64_t every = 0;
 
   // The rules by which candidates, and weights of the bias, are found better than what is served. Where a plan has
   // both, each has half of the error.
@@ -151,6 +153,12 @@ Result<DeploymentLeft> ComputeLeft(const privacy::Ledger& ledger, const Deployme
 Result<std::vector<privacy::ChargeRequest>> ChargesWithEvaluations(const PrivacyPlan& plan, uint64_t steps,
                                                                    const DeploymentSettings& settings,
                                                                    const DeploymentLeft& left);
+
+// kTooEarly if the steps of a whole run were charged within half of the plan's `every`, before or after `now`, seconds
+// since 1970: so no loop uses up a plan, and a run that was cut short resumes at once. A charge that is further away,
+// because the clock jumped, blocks no run.
+Status CheckDue(const privacy::Ledger& ledger, const DeploymentSettings& settings, const DeploymentLeft& left,
+                int64_t now);
 
 // Steps of training that were charged under this plan and the plans that it was changed from.
 Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);

@@ -123,6 +123,7 @@ DeploymentSettings SuggestDeployment(const DeploymentRequest& r) {
   s.evaluations = std::min(r.runs, r.evaluations.value_or(worth));
   s.evaluates_locally = r.evaluates_locally ? 1 : 0;
   s.trains_until = r.trains_until;
+  s.every = r.every;
   const uint32_t records = s.num_records_public;
   const double batch = std::max(64.0, records / kStepsPerPass);
   s.expected_batch = r.expected_batch > 0 ? r.expected_batch

@@ -32,6 +32,7 @@ struct DeploymentRequest {
   std::optional<uint32_t> evaluations = {};
   bool evaluates_locally = false;
   int64_t trains_until = 0;  // DeploymentSettings::trains_until
+  uint64_t every = 0;        // DeploymentSettings::every
 };
 // Settings without noise, which CalibrateDeployment finds. docs/gains.md has the measurements behind each choice.
 DeploymentSettings SuggestDeployment(const DeploymentRequest& request);

@@ -50,6 +50,8 @@ std::string DescribeDifferences(const PlannedBase& base, const PlanToMake& wante
   d.Compare("the public number of records", there.num_records_public, r.num_records_public);
   d.Compare("the public number of records at the start", there.num_records_at_start, r.num_records_at_start);
   d.Compare("the number of runs", there.runs, r.runs);
+  if (there.every > 0)
+    d.CompareIf("the hours between runs", static_cast<double>(there.every) / 3600, static_cast<double>(r.every) / 3600);
   d.CompareIf("the number of steps of a run", there.steps_per_run, r.steps_per_run);
   d.CompareIf("the batch", there.expected_batch, r.expected_batch);
   d.CompareIf("the learning rate", there.learning_rate, r.learning_rate);

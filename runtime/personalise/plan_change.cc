@@ -95,6 +95,7 @@ Result<ChangedDeployment> ChangeDeployment(const PlannedBase& base, const privac
   DeploymentSettings& s = deployment.settings;
   s.runs = change.runs;
   s.steps_per_run = change.steps_per_run;
+  if (change.every > 0) s.every = change.every;
   if (change.expected_batch > 0) s.expected_batch = change.expected_batch;
   if (change.num_records_public > 0) s.num_records_public = change.num_records_public;
   if (change.learning_rate != 0) s.learning_rate = change.learning_rate;

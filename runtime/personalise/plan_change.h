@@ -23,6 +23,7 @@ struct PlanChange {
   uint64_t steps_per_run = 0;
   uint32_t expected_batch = 0, num_records_public = 0;
   double learning_rate = 0;
+  uint64_t every = 0;
 };
 
 struct ChangedDeployment {

@@ -51,11 +51,11 @@ class PlannedRun {
     WISP_RETURN_IF_ERROR(ServeReference());
     WISP_RETURN_IF_ERROR(ActOnEvaluations());
     WISP_ASSIGN_OR_RETURN(result_.left, ComputeLeft(ledger_, settings()));
+    if (!o_.early) WISP_RETURN_IF_ERROR(CheckDue(ledger_, settings(), result_.left, std::time(nullptr)));
     WISP_ASSIGN_OR_RETURN(until_.second, TrainsUntil(ledger_, settings(), std::time(nullptr)));
     until_.times_per_second = record_.events().times_per_second;
     WISP_RETURN_IF_ERROR(Train());
-    const Status status = ChooseAndReport();
-    if (!status.ok()) return WithTraining(status);
+    if (const Status status = ChooseAndReport(); !status.ok()) return WithTraining(status);
     return std::move(result_);
   }
 
@@ -436,7 +436,7 @@ class PlannedRun {
 // Adds advice to an error about a file that is damaged or not there, which a run cannot repair.
 Status Advised(const Status& status, const std::string& path, const char* advice) {
   if (status.code() != StatusCode::kInvalidData && platform::IsThere(path)) return status;
-  return {status.code(), status.message() + "; " + advice};
+  return {status.code(), JoinText(status.message(), "; ", advice)};
 }
 
 // The definition of one record, by the ledger; the log must be read from the same columns and table.

@@ -7,8 +7,8 @@
 //         return data::ReadLog("log.db", o); }}));
 //   if (run.changed) session = Open("mine.wisp");
 //
-// The ledger must already have the plan (WriteDeployment). Nothing depends on the clock: the amount of work follows
-// from what the ledger was charged.
+// The ledger must already have the plan (WriteDeployment). The amount of work does not depend on the clock: it follows
+// from what the ledger was charged. Only a run that comes too early is refused (CheckDue).
 #ifndef WISP_RUNTIME_PERSONALISE_PLANNED_RUN_H_
 #define WISP_RUNTIME_PERSONALISE_PLANNED_RUN_H_
 
@@ -59,6 +59,7 @@ struct PlannedRunOptions {
   // If the plan has trained before but nothing is at `output`: kRefused returns kInvalidArgument, with nothing written
   // or charged, for callers whose user may have mistyped the path.
   enum class StartOver { kAllowed, kRefused } start_over = StartOver::kAllowed;
+  bool early = false;  // runs although CheckDue says that it is too early
   // Receives sentences about what is done. They reveal nothing beyond plan, ledger and models.
   enum class Says { kInfo, kWarning };
   std::function<void(Says, const std::string&)> say = {};
@@ -86,7 +87,8 @@ struct PlannedRunResult {
 
 // Damaged files beside the output do not end a plan (heal_plan.h); a damaged base or ledger is kInvalidData.
 // kPrivacyRefused: no ledger, no plan in it, or a refusal of FineTune. kInvalidArgument: files that do not belong to
-// this plan. kIo: the disk, or another run is running. kCancelled. After an error the output is a whole model, either
+// this plan. kIo: the disk, or another run is running. kTooEarly: damaged files were healed, and nothing was charged.
+// kCancelled. After an error the output is a whole model, either
 // the old or the new one; if there was no model before and the log could not be read, there is still no model.
 Result<PlannedRunResult> RunPlanned(const PlannedRunOptions& options);
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from program import (
     ROOT,
+    checksum,
     copy,
     exists,
     kept,
@@ -174,7 +175,7 @@ def test_two_calls_at_once():
 
 def test_runs_follow_the_plan():
     for planned_run in (1, 2, 3, 4, 5, 6):
-        r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp --json")
+        r = run("wisp personalise --early --data log.db --model base.wisp --out mine.wisp --json")
         assert r["steps"] == 4 and r["steps_of_model"] == 4 * planned_run and r["runs_left"] == 6 - planned_run
         assert r["evaluated"] == (planned_run % 3 == 0)
         assert "records" in r["not_private"] and "verdict" not in r["not_private"]
@@ -184,9 +185,26 @@ def test_runs_follow_the_plan():
         ) and r.json.get("evaluation_events", 0) == 0
 
 
+def test_a_run_waits_for_half_of_the_time_between_runs():
+    # A loop must not use up in an hour what was planned for a year.
+    run(f"{plan} --for '4 days' --every '1 day' --steps 2 --evaluation none --ledger waits.ledger")
+    once = "wisp personalise --data log.db --model base.wisp --out waits.wisp --ledger waits.ledger"
+    run(once)
+    before = checksum("waits.wisp", "waits.ledger")
+    run(once, 8, "its plan trains every 24 hours, and less than half of that has passed since.*--early lets it run")
+    assert checksum("waits.wisp", "waits.ledger") == before
+    # A damaged model is healed, and training does not wait if its last run was cut short or the plan's times change.
+    remove("waits.wisp")
+    run(once, 8, "nothing was charged")
+    assert same("waits.wisp", "base.wisp")
+    assert run(f"{once} --early --json")["steps"] == 2
+    run("wisp plan --data log.db --model base.wisp --ledger waits.ledger --change --for '2 seconds' --every '1 second'")
+    assert run(f"{once} --json")["steps"] == 2
+
+
 def test_the_output_says_what_was_evaluated_and_why_it_is_served():
     run(f"{plan} --for '2 months' --every '1 month' --steps 2 --evaluations 1 --ledger told.ledger")
-    told = "wisp personalise --data log.db --model base.wisp --out told.wisp --ledger told.ledger"
+    told = "wisp personalise --early --data log.db --model base.wisp --out told.wisp --ledger told.ledger"
     run(told)
     r = run(told)
     check_labels(r.out)
@@ -199,7 +217,7 @@ def test_many_records_of_few_items_release_successions():
     r = run(f"{many} --for '2 months' --every '1 month' --steps 2 --evaluation none")
     assert says("^counts    which item follows which, once, with noise [0-9.]*$", r.out), "a release is not said"
     check_labels(r.out)
-    run("wisp personalise --data log.db --ledger many.ledger --model base.wisp --out many.wisp")
+    run("wisp personalise --early --data log.db --ledger many.ledger --model base.wisp --out many.wisp")
     assert run("wisp inspect many.wisp --json")["successions"] > 0
     r = run("wisp plan --left --data log.db --ledger many.ledger --model base.wisp --json")
     assert r["succession_releases_left"] == 0 and r["steps_left"] == 2
@@ -208,21 +226,21 @@ def test_many_records_of_few_items_release_successions():
 
 def test_a_mistyped_name_trains_nothing():
     # A mistyped name trains nothing, and leaves nothing.
-    run("wisp personalise --data log.db --model base.wisp --out mien.wisp",
+    run("wisp personalise --early --data log.db --model base.wisp --out mien.wisp",
         2, "mien.wisp: it is not there, or not of this deployment, though 24 steps were trained under the plan")
     assert not glob.glob("mien.wisp*"), "a refused run left a file"
     write("empty.wisp", "")
     Path("other.wisp").write_bytes(Path("base.wisp").read_bytes()[:5000])
     for name in ("empty", "other"):
-        run(f"wisp personalise --data log.db --model base.wisp --out {name}.wisp",
+        run(f"wisp personalise --early --data log.db --model base.wisp --out {name}.wisp",
             2, f"{name}.wisp: it is not there, or not of this deployment")
     assert not size("empty.wisp") and size("other.wisp") == 5000 and not exists("empty.wisp.candidate")
-    run("wisp personalise --data log.db --model base.wisp --out mien.wisp --start-over")
+    run("wisp personalise --early --data log.db --model base.wisp --out mien.wisp --start-over")
     assert same("mien.wisp", "base.wisp"), "a model that starts over is not the base"
-    r = run("wisp personalise --data log.db --model base.wisp --out mine.wisp")
+    r = run("wisp personalise --early --data log.db --model base.wisp --out mine.wisp")
     assert "the plan has no step left" in r.out, "a plan that is used up is not said to be"
     copy("log.db", "others.db")
-    run("wisp personalise --data others.db --ledger log.ledger --model base.wisp --out mine.wisp",
+    run("wisp personalise --early --data others.db --ledger log.ledger --model base.wisp --out mine.wisp",
         4, "ledger 'log.ledger' is of the data set 'log.db'.*'others.db'")
     r = run("wisp plan --left --data log.db --model base.wisp")
     assert "of 6 runs 0 are left" in r.out, "what is left is not counted in runs"
@@ -272,7 +290,7 @@ def test_if_most_users_of_a_log_have_another_form_than_the_read_one():
             for row in log.execute(f"SELECT user, item, {moment}"):
                 print(*row, sep="\t", file=out)
     copy("planned.ledger", "german.ledger")
-    german = "wisp personalise --model base.wisp --out german.wisp --ledger german.ledger --dataset log.db"
+    german = "wisp personalise --early --model base.wisp --out german.wisp --ledger german.ledger --dataset log.db"
     run(f"{german} --data german.tsv",
         3, "users cannot be read, so nothing can be learned from it (local only). The first: german.tsv, line 2: the"
            " time is")
@@ -314,7 +332,7 @@ def test_a_report_counts_what_a_release_of_successions_costs():
     r = run(f"wisp plan {given} --epsilon 4 --unit user --num-records-public 600 --for '4 days' --steps 2"
             " --evaluation none --json")
     assert r["succession_releases"] == 1 and 0 < r["succession_share"] < 1
-    run(f"wisp personalise {given} --out counts.wisp")
+    run(f"wisp personalise --early {given} --out counts.wisp")
     run("wisp report --ledger counts.ledger --html counts.html")
     assert says('<th>training steps</th><td class="n">8</td><td class="n">2</td>', read("counts.html"))
     lines = dict(re.findall(r'<polyline class="(\w+)" points="([^"]*) "', read("counts.html")))
@@ -334,7 +352,7 @@ def test_a_plan_is_changed():
     copy("planned.ledger", "changed.ledger")
     change = f"wisp plan {deployment} --change --for '2 months' --every '1 week'"
     run(change, 4, "has no charges yet")
-    r = run(f"wisp personalise {deployment} --out changed.wisp")
+    r = run(f"wisp personalise --early {deployment} --out changed.wisp")
     assert says("^serves    changed.wisp: the base$", r.out), "a first run says"
     assert says("^left      5 of 6 runs", r.out), "a run does not count in runs"
     run(f"{change} --epsilon 8", 2, "--change is given, and --epsilon too; allowed is one of the two")
@@ -344,13 +362,13 @@ def test_a_plan_is_changed():
     r = run(f"{change} --json")
     assert r["free"] and r["runs"] == 7 and r["steps_per_run"] == 3 and r["until_now"]["steps_left"] == 20
     assert r["from_now_on"]["steps_left"] == 20
-    r = run(f"wisp personalise {deployment} --out changed.wisp --json")
+    r = run(f"wisp personalise --early {deployment} --out changed.wisp --json")
     assert r["steps"] == 3 and r["steps_of_model"] == 7
     r = run(f"{change} --batch 100 --dry-run --json")
     assert not r["free"] and r["from_now_on"]["training_noise"] > 0
     r = run(f"{change} --batch 100")
     assert "the noise is the least with which all of it fits" in r.out, "a plan that costs noise does not say so"
-    r = run(f"wisp personalise {deployment} --out changed.wisp --json")
+    r = run(f"wisp personalise --early {deployment} --out changed.wisp --json")
     assert r["steps"] > 0 and r["steps_of_model"] == r["steps"]
     run("wisp report --ledger changed.ledger --html changed.html")
     assert "the plan was changed" in read("changed.html"), "a report does not say that the plan was changed"
@@ -366,12 +384,12 @@ def test_the_output_says_that_evaluation_is_local():
     r = run(f"{plan} --for '2 days' --evaluation local --ledger local.ledger --replace")
     assert "without noise and without a charge" in r.out, "what local evaluation leaks is not said"
     check_labels(r.out)
-    r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json")
+    r = run("wisp personalise --early --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json")
     assert r["evaluated"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(
         r["not_private"]
     )
     assert "evaluations_left" not in r.json
-    r = run("wisp personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger")
+    r = run("wisp personalise --early --data log.db --model base.wisp --out local.wisp --ledger local.ledger")
     check_labels(r.out)
     assert says(
         "on no event: the log has none later than what the candidate learned from, so it cannot$",
@@ -447,14 +465,14 @@ def test_one_word_written_with_a_combined_letter_and_with_two_characters_is_two(
     r = run("wisp catalogue list --model base-2.wisp")
     assert last_line(r.out) == "bagel-new\tNew bagel\tuntrained"
     run(f"{plan} --for '6 months' --every '1 month' --steps 1 --evaluation none --ledger next.ledger")
-    run("wisp personalise --data log.db --model base.wisp --out next.wisp --ledger next.ledger")
-    run("wisp personalise --data log.db --model base-2.wisp --out next.wisp --ledger next.ledger",
+    run("wisp personalise --early --data log.db --model base.wisp --out next.wisp --ledger next.ledger")
+    run("wisp personalise --early --data log.db --model base-2.wisp --out next.wisp --ledger next.ledger",
         2, "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp catalogue rebase.")
     run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out next.wisp", 2, "--ledger is missing")
     r = run("wisp catalogue rebase --from base.wisp --to base-2.wisp --out next.wisp --ledger next.ledger --json")
     assert r["carried"] and r["lost_items"] == 0
     assert same("next.wisp", "base-2.wisp"), "another model than the new base is served, and it was not evaluated"
-    run("wisp personalise --data log.db --model base-2.wisp --out next.wisp --ledger next.ledger --json")
+    run("wisp personalise --early --data log.db --model base-2.wisp --out next.wisp --ledger next.ledger --json")
 
 
 def test_a_user_without_history_gets_popular_items():
@@ -479,7 +497,7 @@ def test_a_user_without_history_gets_popular_items():
     assert not exists("x.wisp"), "a refused retirement left a file"
     r = run("wisp catalogue rebase --from base-2.wisp --to base-4.wisp --out next.wisp --ledger next.ledger --json")
     assert r["carried"] and r["lost_items"] == 0
-    run("wisp personalise --data log.db --model base-4.wisp --out next.wisp --ledger next.ledger")
+    run("wisp personalise --early --data log.db --model base-4.wisp --out next.wisp --ledger next.ledger")
     r = run("wisp catalogue list --model next.wisp.start --json")
     assert [i["key"] for i in r["items"] if i["retired"]] == [first]
 
@@ -493,7 +511,7 @@ def test_the_provenance_of_the_old_base_moves_along():
     )
     run("wisp train --recipe plain.json --model base.wisp --data log.db --out known.wisp")
     run(f"{plan} --for '2 months' --every '1 month' --steps 2 --evaluation none --ledger known.ledger")
-    run("wisp personalise --data log.db --model known.wisp --out moved.wisp --ledger known.ledger --other-data")
+    run("wisp personalise --early --data log.db --model known.wisp --out moved.wisp --ledger known.ledger --other-data")
     r = run("wisp catalogue rebase --from known.wisp --to base.wisp --out moved.wisp --ledger known.ledger")
     assert "serves the new base; what was learned is carried over" in r.out, "a rebase to an ancestor says"
     assert same("moved.wisp", "base.wisp"), "a rebase to an ancestor does not serve it"
@@ -507,7 +525,7 @@ def test_the_provenance_of_the_old_base_moves_along():
 
 def test_what_was_learned_is_given_up_only_if_asked_for():
     run(f"{plan} --for '1 month' --every '1 month' --steps 2 --evaluation none --ledger short.ledger")
-    run("wisp personalise --data log.db --model base.wisp --out short.wisp --ledger short.ledger")
+    run("wisp personalise --early --data log.db --model base.wisp --out short.wisp --ledger short.ledger")
     rebase = "wisp catalogue rebase --from base.wisp --to base-2.wisp --out short.wisp --ledger short.ledger"
     copy("short.wisp", "kept.wisp")
     run(rebase, 2, "what was learned would be lost: the plan of short.ledger has no step left.*--start-over")

@@ -172,7 +172,7 @@ PLAN = (
     f"wisp plan {LOG} --epsilon 4 --delta 1e-4 --for '4 days' --every '1 day' --unit user --num-records-public 30"
     " --evaluation"
 )
-NIGHT = f"wisp personalise {LOG} --out m.wisp --json"
+NIGHT = f"wisp personalise --early {LOG} --out m.wisp --json"
 TRAIN = f"wisp train --recipe {recipe} {LOG} --num-records-public 30 --batch 10 --epochs 2 --delta 0.001 --threads 1"
 NEIGHBOURS = {
     "count": ["wisp log count log.db --json"],

@@ -107,6 +107,8 @@ int ExitCode(wisp_code code) {
       return as_in_c ? 6 : 3;
     case WISP_CANCELLED:
       return 130;
+    case WISP_TOO_EARLY:
+      return 8;
     default:
       return 1;
   }

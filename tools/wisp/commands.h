@@ -217,7 +217,7 @@ struct PersonaliseArguments {
   DeploymentArguments deployment;
   std::string out;
   DeviceArguments device;
-  bool other_data = false, start_over = false;
+  bool other_data = false, start_over = false, early = false;
 };
 
 struct ReportArguments {

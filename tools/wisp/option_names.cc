@@ -16,6 +16,7 @@ constexpr Name kNames[] = {
     {"`begin` of the anchor", "--begin-anchor"},
     {"`checkpoint_path`", "--checkpoint"},
     {"`dataset`", "--dataset"},
+    {"`early`", "--early"},
     {"`delta`", "--delta, or privacy.delta in a recipe"},
     {"`epsilon`", "--epsilon"},
     {"`expected_batch`", "--batch"},

@@ -45,6 +45,8 @@ int ExitCode(const Status& status) {
       return 4;
     case StatusCode::kCancelled:
       return 130;
+    case StatusCode::kTooEarly:
+      return 8;
   }
   return 1;
 }
@@ -52,12 +54,11 @@ int ExitCode(const Status& status) {
 }  // namespace
 
 ProgramCommands::ProgramCommands(const char* name, const std::string& purpose)
-    : app_(
-          std::string(name) + ": " + purpose +
-              "\n"
-              "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a "
-              "fault of the program.",
-          name) {
+    : app_(std::string(name) + ": " + purpose +
+               "\n"
+               "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 8 too early, 130 "
+               "cancelled, 1 a fault of the program.",
+           name) {
   app_.formatter(std::make_shared<HelpText>());
   app_.set_help_flag("-h,--help", "Show what most people need");
   app_.set_help_all_flag("--help-all", "Show every option");

@@ -30,7 +30,7 @@ void BindErrors(nb::module_& module) {
 
 void Raise(wisp_code code, const std::string& sentence) {
   if (classes == nullptr) Throw(PyExc_RuntimeError, sentence);
-  const bool known = code > WISP_OK && code <= WISP_CANCELLED;
+  const bool known = code > WISP_OK && code <= WISP_TOO_EARLY;
   Throw(classes->by_code[static_cast<size_t>(known ? code : WISP_INTERNAL)], sentence);
 }
 

@@ -25,6 +25,7 @@ from ._errors import (
     InvalidData,
     IoError,
     PrivacyRefused,
+    TooEarly,
     Unsupported,
 )
 from ._deployment import (
@@ -77,9 +78,9 @@ __all__ = [
     "LogCounts", "ModelInfo", "ModelMemory", "NewItem", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator",
     "PrivateRecommender", "Provenance", "Quality", "Ranking", "Rebased", "Recommender", "RunReport",
     "SampleOptions", "SequenceRecommender", "Session", "Spent", "Statement", "Step", "TextInfo", "TextModel",
-    "TrainingMemory", "TrainingReport", "Unsupported", "__version__", "budget", "budget_history", "catalogue_add",
-    "catalogue_retire", "change_plan", "compress", "convert", "describe_device", "evaluate", "export", "fit",
-    "make_plan", "personalise", "plan_memory", "plan_training_memory", "privacy_statement",
+    "TooEarly", "TrainingMemory", "TrainingReport", "Unsupported", "__version__", "budget", "budget_history",
+    "catalogue_add", "catalogue_retire", "change_plan", "compress", "convert", "describe_device", "evaluate",
+    "export", "fit", "make_plan", "personalise", "plan_memory", "plan_training_memory", "privacy_statement",
     "privacy_statement_json", "rebase", "rebase_adapter", "run_planned", "run_program", "train", "train_classifier",
     "train_texts",
 ]  # fmt: skip

@@ -103,11 +103,19 @@ class Cancelled(Error):
     code = 7
 
 
+class TooEarly(Error):
+    """A planned run came before its time: less than half of the time between runs has passed."""
+
+    code = 8
+
+
 class Closed(InvalidArgument):
     """The object was closed before."""
 
 
-_BY_CODE = (Error, InternalError, InvalidArgument, InvalidData, PrivacyRefused, IoError, Unsupported, Cancelled)
+_BY_CODE = (
+    Error, InternalError, InvalidArgument, InvalidData, PrivacyRefused, IoError, Unsupported, Cancelled, TooEarly,
+)  # fmt: skip
 for _class in (*_BY_CODE, Closed):
     _class.__module__ = "wisp"  # the public module
 _core.set_errors(_BY_CODE, Closed)

@@ -16,7 +16,17 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from ._errors import Cancelled, Error, InternalError, InvalidArgument, InvalidData, IoError, PrivacyRefused, Unsupported
+from ._errors import (
+    Cancelled,
+    Error,
+    InternalError,
+    InvalidArgument,
+    InvalidData,
+    IoError,
+    PrivacyRefused,
+    TooEarly,
+    Unsupported,
+)
 
 PROGRAM = pathlib.Path(os.environ.get("WISP_PROGRAM") or pathlib.Path(__file__).parent / "bin" / "wisp")
 
@@ -31,6 +41,7 @@ _ERRORS: dict[int, type[Error]] = {
     4: PrivacyRefused,
     5: IoError,
     6: Unsupported,
+    8: TooEarly,
     130: Cancelled,
 }
 _CODES = {"WISP_EXIT_CODES": "c"}  # a missing file differs from invalid data, as in the C interface

@@ -57,6 +57,8 @@ export interface PlanOptions {
   epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
   /** Number of records when the plan begins; runs share the steps in proportion. 0: all of them. */
   numRecordsAtStart?: number;
+  /** Seconds between runs, of which a run waits for half. 0: it never waits. */
+  every?: number;
   evaluation?: "private" | "local" | "none";
   sessionGap?: number; evaluations?: number; stepsPerRun?: number; expectedBatch?: number;
   learningRate?: number;
@@ -68,7 +70,7 @@ export interface PlanOptions {
 export type PlanChange = { model: string } &
   Partial<Pick<PlanOptions, "runs" | "stepsPerRun" | "expectedBatch" | "numRecordsPublic" | "learningRate" | "dryRun">>;
 
-export interface PlannedRunOptions extends Running { model: string; output: string; maxBytes?: number }
+export interface PlannedRunOptions extends Running { model: string; output: string; maxBytes?: number; early?: boolean }
 
 export interface PlannedRunResult {
   /** The model that is served after this run, and whether it changed. With a plan's evaluation "local" these two and

@@ -7,11 +7,12 @@ const KINDS = {
   4: "PrivacyRefused",
   5: "Io",
   6: "Unsupported",
-  7: "Cancelled"
+  7: "Cancelled",
+  8: "TooEarly"
 };
 
-// A refusal of the library: `kind` is one of InvalidArgument, InvalidData, PrivacyRefused, Io, Unsupported, Cancelled
-// and Internal; the message is its sentence.
+// A refusal of the library: `kind` is one of InvalidArgument, InvalidData, PrivacyRefused, Io, Unsupported, Cancelled,
+// TooEarly and Internal; the message is its sentence.
 export class WispError extends Error {
   constructor(kind, message) {
     super(message);

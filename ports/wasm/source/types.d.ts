@@ -2,7 +2,8 @@
 
 /** A refusal of the library, with its sentence. */
 export class WispError extends Error {
-  readonly kind: "Internal" | "InvalidArgument" | "InvalidData" | "PrivacyRefused" | "Io" | "Unsupported" | "Cancelled";
+  readonly kind:
+    "Internal" | "InvalidArgument" | "InvalidData" | "PrivacyRefused" | "Io" | "Unsupported" | "Cancelled" | "TooEarly";
 }
 
 export interface Recommendation { item: number; score: number; key: string; name: string }

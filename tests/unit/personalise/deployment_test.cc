@@ -120,6 +120,40 @@ TEST_F(DeploymentTest, SaysWhatIsLeft) {
   EXPECT_EQ(left().steps, 95u);
 }
 
+// A loop must not use up a plan, and neither a jumping clock nor a run that was cut short may block it.
+TEST_F(DeploymentTest, ARunWaitsForHalfOfTheTimeBetweenRuns) {
+  constexpr int64_t kHour = 3600;
+  DeploymentSettings wanted = kDeployment;
+  EXPECT_EQ(ToText(wanted).find("every"), std::string::npos) << "a plan as it was written before";
+  wanted.every = 24 * kHour;
+  const auto due = [&](const char* name, uint64_t steps, int64_t hours) {
+    Ledger ledger = Open(name);
+    const auto settings = *ReadSettings(ledger);
+    if (!settings) {
+      const Deployment deployment = MustPlan(wanted);
+      EXPECT_TRUE(WriteDeployment(ledger, deployment, "plan").ok());
+      ChargeRequest run = deployment.charges.front();
+      run.mechanism = *run.mechanism.WithSteps(steps);
+      run.loss_slack = 0;
+      EXPECT_TRUE(ledger.Charge(run).ok());
+    }
+    const DeploymentSettings now = **ReadSettings(ledger);
+    EXPECT_EQ(now.every, wanted.every);
+    return CheckDue(ledger, now, *ComputeLeft(ledger, now), std::time(nullptr) + hours * kHour).code();
+  };
+  for (const int64_t hours : {0, 11, -11}) EXPECT_EQ(due("whole", 10, hours), StatusCode::kTooEarly) << hours;
+  for (const int64_t hours : {13, -13, 24 * 365 * 50, -24 * 365 * 50})
+    EXPECT_EQ(due("whole", 10, hours), StatusCode::kOk) << hours;
+  EXPECT_EQ(due("cut short", 9, 0), StatusCode::kOk);
+  EXPECT_EQ(due("used up", 120, 0), StatusCode::kOk) << "it trains nothing";
+  // Runs of a device that fills up are shorter at first.
+  wanted.num_records_at_start = 500;
+  EXPECT_EQ(due("filling, whole", 5, 0), StatusCode::kTooEarly);
+  EXPECT_EQ(due("filling, cut short", 3, 0), StatusCode::kOk);
+  wanted.every = 0;
+  EXPECT_EQ(due("at any time", 10, 0), StatusCode::kOk);
+}
+
 // The figure excludes what the plan has reserved, so it stays constant while the plan is followed.
 TEST_F(DeploymentTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
   const Deployment deployment = MustPlan();

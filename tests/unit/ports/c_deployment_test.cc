@@ -132,6 +132,17 @@ TEST_F(CDeploymentTest, PlansRunsAndSaysWhatIsLeft) {
   EXPECT_EQ(MustRunPlanned().steps, 0u);
 }
 
+TEST_F(CDeploymentTest, ARunThatComesTooEarly_SaysSoByItsCode) {
+  plan_.every = 86400;
+  MustPlan();
+  EXPECT_EQ(MustRunPlanned().steps, 3u);
+  EXPECT_EQ(wisp_run_planned(&run_, nullptr, &error_), WISP_TOO_EARLY);
+  EXPECT_NE(std::string(error_.message).find("its plan trains every 24 hours"), std::string::npos) << error_.message;
+  EXPECT_EQ(Budget().steps_left, 9u);
+  run_.early = 1;
+  EXPECT_EQ(MustRunPlanned().steps, 3u);
+}
+
 TEST_F(CDeploymentTest, SaysHowOftenAPlanReleasesSuccessionsAndTheBiasWeight) {
   WriteTiny(base_, 1, OutputBias::kFixed);
   plan_.dry_run = 1;

@@ -117,6 +117,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   o.ledger.begin_anchor = a.deployment.anchor.begin;
   o.dataset = GetDataset(a.deployment);
   o.other_data = a.other_data;
+  o.early = a.early;
   o.start_over = a.start_over ? PlannedRunOptions::StartOver::kAllowed : PlannedRunOptions::StartOver::kRefused;
   o.say = [](PlannedRunOptions::Says kind, const std::string& sentence) {
     if (kind == PlannedRunOptions::Says::kWarning)

@@ -27,7 +27,12 @@
 namespace wisp::tools {
 namespace {
 
-Result<uint32_t> GetRuns(const PlanArguments& a) {
+struct Times {
+  uint32_t runs;
+  uint64_t every;  // seconds
+};
+
+Result<Times> GetTimes(const PlanArguments& a) {
   WISP_ASSIGN_OR_RETURN(const uint64_t whole, ParseDuration("--for", a.duration));
   const std::string every = a.every.empty() ? "1 day" : a.every;
   WISP_ASSIGN_OR_RETURN(const uint64_t each, ParseDuration("--every", every));
@@ -36,7 +41,7 @@ Result<uint32_t> GetRuns(const PlanArguments& a) {
   if (runs == 0 || runs > kMostRuns)
     return InvalidArgument("--for ", a.duration, " has ", runs, " times --every ", every, ", allowed are 1 to ",
                            kMostRuns);
-  return static_cast<uint32_t>(runs);
+  return Times{static_cast<uint32_t>(runs), each};
 }
 
 Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
@@ -57,7 +62,8 @@ Result<DeploymentRequest> MakeRequest(const PlanArguments& a) {
                       .num_records_at_start = a.num_records_at_start,
                       .epsilon = *a.epsilon};
   r.delta = a.delta.value_or(std::min(1e-5, 0.1 / *a.num_records_public));
-  WISP_ASSIGN_OR_RETURN(r.runs, GetRuns(a));
+  WISP_ASSIGN_OR_RETURN(const Times times, GetTimes(a));
+  r.runs = times.runs, r.every = times.every;
   r.steps_per_run = a.steps.value_or(0);
   r.expected_batch = a.expected_batch.value_or(0);
   r.learning_rate = a.learning_rate.value_or(0);
@@ -305,21 +311,22 @@ void Print(const ChangedDeployment& deployment, const Json& before, const Json& 
 Status Change(const PlanArguments& a, OutputFormat format) {
   if (a.duration.empty() || a.every.empty())
     return InvalidArgument("wisp plan --change needs --for, how long the rest of the deployment is, and --every");
-  WISP_ASSIGN_OR_RETURN(const uint32_t runs, GetRuns(a));
+  WISP_ASSIGN_OR_RETURN(const Times times, GetTimes(a));
   const std::string path = LedgerPath(a.deployment);
   WISP_ASSIGN_OR_RETURN(const auto anchor, OpenAnchor(a.deployment.anchor, path));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, anchor, a.deployment.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const DeploymentSettings settings, RequireSettings(ledger));
-  WISP_RETURN_IF_ERROR(CheckChange(a, settings, runs));
+  WISP_RETURN_IF_ERROR(CheckChange(a, settings, times.runs));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.deployment.model, Verify::kFull));
   const Architecture& architecture = base.architecture();
   WISP_ASSIGN_OR_RETURN(const ChangedDeployment deployment,
                         ChangeDeployment(PlannedBase(base), ledger, settings,
-                                         {.runs = runs,
+                                         {.runs = times.runs,
                                           .steps_per_run = a.steps.value_or(0),
                                           .expected_batch = a.expected_batch.value_or(0),
                                           .num_records_public = a.num_records_public.value_or(0),
-                                          .learning_rate = a.learning_rate.value_or(0)}));
+                                          .learning_rate = a.learning_rate.value_or(0),
+                                          .every = times.every}));
   if (!a.dry_run) WISP_RETURN_IF_ERROR(WriteChange(ledger, deployment, "plan " + Timestamp()));
   const Json before = ToJson(settings, deployment.before.steps, NoiseToSignal(architecture, settings));
   const uint64_t to_come = deployment.is_free ? deployment.before.steps : deployment.settings.num_steps();

@@ -98,6 +98,7 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
   c->add_flag("--start-over", a.start_over,
               "Begin a new model if --out is missing although the plan has trained one. It starts from the base, with\n"
               "the rest of the plan");
+  c->add_flag("--early", a.early, "Run although less than half of the plan's --every has passed since the last run");
   c->add_flag("--other-data", a.other_data,
               "Declare that a data set with this name in the provenance of --model is other data");
   AddDevice(c, a.device);

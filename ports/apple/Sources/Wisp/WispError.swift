@@ -13,6 +13,8 @@ public struct WispError: Error, LocalizedError, CustomStringConvertible, Equatab
     case io = 5
     case unsupported = 6
     case cancelled = 7
+    /// A planned run came before its time.
+    case tooEarly = 8
   }
 
   public let code: Code

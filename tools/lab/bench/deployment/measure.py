@@ -270,7 +270,7 @@ def live(wisp, split, options, users, seed):
     for number in range(1, options.runs + 1):
         if options.grow:
             deployment[1] = first_users(everyone, split.path(f"{os.getpid()}.csv"), number / options.runs)
-        planned_run = wisp("personalise", *deployment, "--out", out)
+        planned_run = wisp("personalise", *deployment, "--early", "--out", out)
         better.append("the base, weighed anew" if is_same(out, out + ".weighed") else planned_run["serves"])
         seconds += planned_run.get("seconds", 0)
         if options.nightly:

@@ -26,7 +26,10 @@ class WispException(val code: Code, sentence: String) : RuntimeException(sentenc
         UNSUPPORTED(6),
 
         /** The progress callback asked to stop. */
-        CANCELLED(7);
+        CANCELLED(7),
+
+        /** A planned run came before its time. */
+        TOO_EARLY(8);
 
         internal companion object {
             fun of(number: Int): Code = values().firstOrNull { it.number == number } ?: INTERNAL
