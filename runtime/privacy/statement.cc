@@ -11,6 +11,7 @@ namespace wisp::privacy {
 namespace {
 
 constexpr char kTuned[] = ", after choosing without a charge: ";  // part of a run's name
+constexpr char kOfTheServer[] = "promised by the fleet's server; a device cannot check it";
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
 // Joins the descriptions of sampling that the kinds of mechanisms give, each once; Poisson sampling if none gives one.
@@ -24,6 +25,19 @@ std::string Participation(const PrivacyStatement& s, const char* MechanismKind::
   return text.empty() ? kPoissonSubsampledGaussianKind.*said : text;
 }
 
+// True for a mechanism in which every record takes part.
+bool TakesAll(const Mechanism& m) {
+  return &m.kind() == &kGaussianKind || (&m.kind() == &kPoissonSubsampledGaussianKind && m.sampling_probability() == 1);
+}
+
+// How records were chosen, as the mechanisms say.
+SamplingDone FindSampling(const PrivacyStatement& s) {
+  const bool all = s.sampling == SamplingDone::kPoisson && !s.mechanisms.empty() &&
+                   std::all_of(s.mechanisms.begin(), s.mechanisms.end(),
+                               [](const Mechanism& m) { return m.is_sample() || TakesAll(m); });
+  return all ? SamplingDone::kFullBatch : s.sampling;
+}
+
 // True for the ledger of a device in a fleet: plain sums in which it took part, noised by the fleet's server. The
 // server's own ledger has another mechanism.
 bool IsOfOneDevice(const PrivacyStatement& s) {
@@ -33,7 +47,7 @@ bool IsOfOneDevice(const PrivacyStatement& s) {
 }
 
 std::string SamplingText(const PrivacyStatement& s) {
-  switch (s.sampling) {
+  switch (FindSampling(s)) {
     case SamplingDone::kPoisson:
       return Participation(s, &MechanismKind::sampling, ", ");
     case SamplingDone::kFullBatch:
@@ -55,7 +69,7 @@ const char* ModeInWords(NoiseMode mode) {
 
 std::string SamplingInWords(const PrivacyStatement& s) {
   if (IsOfOneDevice(s)) return "this device took part in each of them; no amplification by sampling is claimed";
-  switch (s.sampling) {
+  switch (FindSampling(s)) {
     case SamplingDone::kPoisson:
       return Participation(s, &MechanismKind::participation, "; ");
     case SamplingDone::kFullBatch:
@@ -344,9 +358,7 @@ std::string ToText(const PrivacyStatement& s) {
   if (s.noise == NoiseKind::kReproducible) {
     text.append("  ").append(kReproducible).append("\n");
   } else {
-    Line(text, "noise",
-         IsOfOneDevice(s) ? "promised by the fleet's server; a device cannot check it"
-                          : "secure (ChaCha20 keyed by the operating system)");
+    Line(text, "noise", IsOfOneDevice(s) ? kOfTheServer : "secure (ChaCha20 keyed by the operating system)");
   }
   // Samples add no noise: they are exact random choices.
   if (s.sampling != SamplingDone::kNone && !IsOfOneDevice(s))
@@ -396,8 +408,10 @@ std::string ToJson(const PrivacyStatement& s) {
   json.EndArray();
   json.Key("steps").Value(s.num_steps);
   json.Key("sampling").Value(std::string_view(SamplingText(s)));
-  json.Key("noise").Value(s.noise == NoiseKind::kReproducible ? "reproducible, no guarantee" : "secure");
-  json.Key("noise_mode").Value(ModeText(s.noise_mode));
+  json.Key("noise").Value(s.noise == NoiseKind::kReproducible ? "reproducible, no guarantee"
+                          : IsOfOneDevice(s)                  ? kOfTheServer
+                                                              : "secure");
+  json.Key("noise_mode").Value(IsOfOneDevice(s) ? "unknown" : ModeText(s.noise_mode));
   json.Key("loss_slack").Value(s.loss_slack);
   json.Key("guarantee");
   guaranteed ? json.Value("differential privacy") : json.Null();

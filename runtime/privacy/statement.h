@@ -29,8 +29,8 @@ namespace wisp::privacy {
 // added.
 inline constexpr uint64_t kStatementVersion = 1;
 
-// How the records of a step were really chosen, whatever the mechanism assumes. kPoisson: Poisson sampling, or what a
-// mechanism of the statement does instead of it.
+// How the records of a step were really chosen, whatever the mechanism assumes. kPoisson: as the mechanisms of the
+// statement say, each by its own sampling; Poisson sampling without mechanisms.
 enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights
 
 // exact is integers and a discrete Gaussian, fast is floating point on a power-of-two grid.

@@ -106,6 +106,24 @@ TEST_F(LedgerStatementTest, SaysHowRecordsTookPart) {
   EXPECT_EQ(nlohmann::json::parse(ToJson(both))["accounting"]["sampling"], "random allocation, poisson");
   for (const char* part : {"each record took part in exactly one step", "independently (Poisson)"})
     EXPECT_NE(ToText(both).find(part), std::string::npos) << part << " is missing in\n" << ToText(both);
+  // No Poisson sampling is claimed where every record took part, whatever is charged beside it.
+  const Mechanism sum = *Mechanism::Gaussian({.noise_multiplier = 9});
+  const Mechanism whole =
+      *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 9, .sampling_probability = 1, .steps = 3});
+  for (const auto& [file, all] :
+       {std::pair{"sums", stated("sums", {sum, whole})}, std::pair{"sum", stated("sum", {sum})}}) {
+    EXPECT_EQ(nlohmann::json::parse(ToJson(all))["accounting"]["sampling"], "full batch") << file;
+    EXPECT_NE(ToText(all).find("every record took part in every step; no amplification"), std::string::npos) << file;
+    EXPECT_EQ(ToText(all).find("independently (Poisson)"), std::string::npos) << ToText(all);
+  }
+  EXPECT_EQ(nlohmann::json::parse(ToJson(stated("some", {sum, kTraining})))["accounting"]["sampling"], "poisson");
+  // A device cannot say what noise the server of its fleet adds.
+  Ledger device = *Ledger::Open(folder_ / "device", {.dataset = "this device", .record = RecordSpec::OfDevice()});
+  ASSERT_TRUE(device.Charge({.mechanism = sum, .run = "r"}).ok());
+  const auto accounting = nlohmann::json::parse(ToJson(*MakeStatement(device, "l", DeltaAt(kDelta))))["accounting"];
+  EXPECT_EQ(accounting["sampling"], "full batch");
+  EXPECT_EQ(accounting["noise"], "promised by the fleet's server; a device cannot check it");
+  EXPECT_EQ(accounting["noise_mode"], "unknown");
   const PrivacyStatement runs = stated("runs", {run});
   EXPECT_EQ(runs.num_steps, 21u);
   for (const char* part :
