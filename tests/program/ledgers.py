@@ -47,6 +47,13 @@ def statement(change):
     return json.dumps(j)
 
 
+def change_part(accounting, factor):
+    """Multiplies the epsilon of the first part."""
+    part = accounting["parts"][0]
+    name = next(key for key in part if key.startswith("epsilon"))
+    part[name] *= factor
+
+
 # Forgeries of a statement, in its verification, accounting or definition or in itself, and the refusal of each.
 FORGERIES = (
     (lambda v, a, d, j: v.update(charges=0, receipt=""), "says otherwise of .*accounting.ledger_epsilon"),
@@ -65,6 +72,13 @@ FORGERIES = (
     (lambda v, a, d, j: d.update(dataset="x"), "says otherwise of definition.dataset$"),
     (lambda v, a, d, j: a.update(delta=1e-9), "says otherwise of .*accounting"),
     (lambda v, a, d, j: a.update(limit={"epsilon": 1, "delta": 1e-6}), "says otherwise of accounting.limit"),
+    # A limit is not computed.
+    (
+        lambda v, a, d, j: a["limit"].update(epsilon=a["limit"]["epsilon"] * (1 - 1e-9)),
+        "says otherwise of accounting.limit.epsilon$",
+    ),
+    (lambda v, a, d, j: a["mechanisms"].reverse() or a["mechanisms"].pop(), "says otherwise of accounting.mechanisms$"),
+    (lambda v, a, d, j: change_part(a, 1 - 1e-5), "says otherwise of accounting.parts.0.epsilon"),
     (lambda v, a, d, j: j.update(audited=True), "says otherwise of audited$"),
 )
 
@@ -404,8 +418,8 @@ def test_later_charges_excuse_nothing():
     write("forged.json", statement(lambda j: (j.update(named), j["verification"].update(ledger="as/it/was/called"))))
     run("wisp privacy check forged.json --ledger l.db")
     # Another C library's figures differ in their last digits.
-    write("elsewhere.json", statement(lambda j: j["accounting"].update(
-        ledger_epsilon=j["accounting"]["ledger_epsilon"] * (1 + 1e-9))))
+    write("elsewhere.json", statement(lambda j: (change_part(j["accounting"], 1 + 1e-9), j["accounting"].update(
+        ledger_epsilon=j["accounting"]["ledger_epsilon"] * (1 + 1e-9)))))
     run("wisp privacy check elsewhere.json --ledger l.db")
     run("wisp privacy check later.json --ledger before.db", 4, "is an old copy, or another one")
 
