@@ -70,9 +70,10 @@ check_arrows ports/python 'ports/python/'
 check_arrows ports/wasm 'ports/c/'
 check_arrows ports/android 'ports/android/'
 
-# The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves only tests.
+# The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves only tests, kernels/highway/
+# only programs and tests.
 while read -r hit; do breach "in the library: $hit"; done < <(
-  sources runtime kernels | grep -v '^kernels/cuda/emulate/' | xargs grep -nE '\b(printf|fprintf|puts|abort|exit|_exit|std::cout|std::cerr|throw)\b *[(;<"]' |
+  sources runtime kernels | grep -vE '^kernels/(cuda/emulate|highway)/' | xargs grep -nE '\b(printf|fprintf|puts|abort|exit|_exit|std::cout|std::cerr|throw)\b *[(;<"]' |
     grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')

@@ -7,6 +7,7 @@
 
 #include "hwy/targets.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -17,17 +18,27 @@ namespace {
 struct Limit {
   Limit() {
     const char* wanted = std::getenv("WISP_TARGETS");
-    if (wanted == nullptr) return;
+    if (wanted == nullptr || *wanted == 0) return;
     const int64_t supported = hwy::SupportedTargets();
+    bool is_found = false;
+    std::string allowed;
     for (int64_t left = supported & (HWY_TARGETS); left != 0; left &= left - 1) {
       const int64_t target = left & -left;
       const std::string name = hwy::TargetName(target);
       const bool with_vnni = target == HWY_AVX2 && wanted == name + "+VNNI";
+      allowed += (allowed.empty() ? "" : ", ") + name + (target == HWY_AVX2 ? ", AVX2+VNNI" : "");
       if (wanted != name && !with_vnni) continue;
+      is_found = true;
       // A lower bit is a better target: this keeps the wanted one and all worse ones.
       hwy::SetSupportedTargetsForTest(supported & ~(target - 1));
       if (target == HWY_AVX2 && !with_vnni) hidden = kHiddenVnni;
     }
+    // Processors other than x86 have one set, whatever is wanted (kernels/simd/processor.cc).
+    if (is_found || !HWY_ARCH_X86) return;
+    const std::string sentence =
+        std::string("WISP_TARGETS is '") + wanted + "', allowed on this processor are " + allowed;
+    std::fputs((sentence + "\n").c_str(), stderr);
+    std::_Exit(2);
   }
   int64_t hidden = 0;
 } limit;

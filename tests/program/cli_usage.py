@@ -1,9 +1,11 @@
 """How the program's commands are called, the answers to unknown ones, and the commands that need neither model nor
 data."""
 
+import platform
 import re
 
-from program import BUILD, ROOT, root, run
+import pytest
+from program import BUILD, ROOT, root, run, says, try_run
 
 
 def test_accounting_without_a_ledger():
@@ -67,6 +69,15 @@ def test_a_program_that_starts_this_one_can_tell_missing_files_and_features_tha(
     run("wisp inspect nowhere.wisp", 3, "nowhere.wisp: cannot be opened")
     run("WISP_EXIT_CODES=c wisp inspect nowhere.wisp", 5, "nowhere.wisp: cannot be opened")
     run(f"WISP_EXIT_CODES=c wisp inspect {ROOT}/README.md", 3, "its first bytes are others")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="processors other than x86 have one instruction set")
+def test_an_unknown_instruction_set_is_refused():
+    for wanted in ("avx2", "AVX512", "SSE4+VNNI"):
+        r = try_run(f"WISP_TARGETS={wanted} wisp --version")
+        assert r.code == 2 and says("WISP_TARGETS is '.*', allowed on this processor are .*SSE4$", r.err), r.err
+    run("WISP_TARGETS= wisp --version")
+    run("WISP_TARGETS=SSE4 wisp --version")
     run("wisp classify --model nowhere.wisp --text --looks-like-an-option", 3, "nowhere.wisp")
     run("lab reproduce", 2, "the name of a table is needed: .*phantom-table-2", cwd=root)
     run("wisp synth --out x.db --population martian", 2, "population")
