@@ -65,6 +65,15 @@ grep -q '^| Other (AVX-512) | .*; 7.00 |' tree/docs/processors.md || fail "an ad
 echo '{}' >machine.json
 processors add other machine.json && fail "a file without a machine is added"
 grep -q "machine.json: it is not what .wisp-lab bench --all --json. prints" said || fail "not said: $(cat said)"
+sed 's/"top_10_ms_int8": {"median": [0-9.]*/"top_10_ms_int8": {"median": 0/' "$root/docs/results/processors/zen-5.json" >machine.json
+processors add other machine.json && fail "a figure of 0 is divided by"
+grep -q "machine.json: it is not what" said || fail "not said: $(cat said)"
+[ ! -e tree/docs/results/processors/other.json ] || fail "a refused machine is kept"
+cp "$root/docs/results/processors/zen-5.json" machine.json
+processors add "zen-5!" machine.json && fail "a machine replaces one of another name"
+grep -q "it has the machine 'Zen 5', which 'zen-5!' would replace" said || fail "not said: $(cat said)"
+processors add "日本" machine.json && fail "a name without letters names a file"
+grep -q "the name is '日本', allowed is" said || fail "not said: $(cat said)"
 
 # Pages of papers equal the drawing of the results; for that of SST-2 this holds for its figure only.
 git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/lab/reproduce ports/python/bench | tar -C "$root" --null -T - -cf papers.tar

@@ -1,6 +1,6 @@
 // Measures a machine whole: `wisp-lab bench --all`. Its JSON is one row of docs/processors.md
 // (tools/lab/reproduce/processors.py). Sizes are fixed, so that machines can be compared. It takes up to five minutes,
-// 700 MB of memory and 190 MB of temporary files.
+// 1.1 GB of memory and 190 MB of temporary files.
 #include <algorithm>
 #include <ctime>
 #include <fstream>

@@ -56,15 +56,22 @@ def at(machine, path):
     return value["median"] if isinstance(value, dict) else value
 
 
+def measured_ops(machine):
+    """All entries but the first, which describes the machine."""
+    if len(machine.get("each_op", [])) < 2:
+        raise Missing("each_op")
+    return machine["each_op"][1:]
+
+
 def op(machine, name, shape):
-    for one in machine["each_op"][1:]:
+    for one in measured_ops(machine):
         if one["op"] == name and one["shape"].startswith(shape):
             return one["percent_of_roofline"]["median"]
     raise Missing(name)
 
 
 def products(machine):
-    return [one["percent_of_roofline"]["median"] for one in machine["each_op"][1:] if one["op"].startswith("linear")]
+    return [one["percent_of_roofline"]["median"] for one in measured_ops(machine) if one["op"].startswith("linear")]
 
 
 def number(value):
@@ -158,15 +165,24 @@ def cell(column, machine):
         return ""
 
 
+def read_machine(path, name):
+    """A machine whose row can be drawn."""
+    try:
+        machine = json.loads(path.read_text(encoding="utf-8"))
+        [column[1](machine) for column in TABLES[0][1]]
+        [cell(column, machine) for _, columns in TABLES for column in columns]
+        return machine
+    except (OSError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Missing) as error:
+        fail(f"{name}: it is not what `{COMMAND}` prints: {error!r}")
+
+
 def read_machines():
     machines = []
     for path in sorted((ROOT / FOLDER).glob("*.json")):
-        try:
-            machine = json.loads(path.read_text(encoding="utf-8"))
-            machines.append((machine["name"], machine))
-            [column[1](machine) for column in TABLES[0][1]]
-        except (ValueError, KeyError, TypeError, Missing) as error:
-            fail(f"{FOLDER}/{path.name}: it is not what `{COMMAND}` prints: {error!r}")
+        machine = read_machine(path, f"{FOLDER}/{path.name}")
+        if not isinstance(machine.get("name"), str):
+            fail(f"{FOLDER}/{path.name}: it has no 'name', which `processors.py add` writes")
+        machines.append((machine["name"], machine))
     return sorted(machines, key=lambda machine: -machine[1]["machine"]["fma_peak_gflops"])
 
 
@@ -181,15 +197,15 @@ def markdown():
 
 
 def add(name, path):
-    try:
-        machine = {"name": name, **json.loads(Path(path).read_text(encoding="utf-8"))}
-    except (OSError, ValueError) as error:
-        fail(f"{path}: it is not what `{COMMAND}` prints: {error}")
-    if "machine" not in machine:
-        fail(f"{path}: it is not what `{COMMAND}` prints: it has no 'machine'")
-    file = ROOT / FOLDER / (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".json")
+    machine = read_machine(Path(path), path)
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    if not words:
+        fail(f"the name is {name!r}, allowed is one with a letter from a to z or a digit, for the file")
+    file = ROOT / FOLDER / f"{words}.json"
+    if file.exists() and (other := read_machine(file, f"{FOLDER}/{file.name}").get("name")) != name:
+        fail(f"{FOLDER}/{file.name}: it has the machine {other!r}, which {name!r} would replace; choose another name")
     file.parent.mkdir(exist_ok=True)
-    draw.replace_file(str(file), json.dumps(machine) + "\n")
+    draw.replace_file(str(file), json.dumps({"name": name} | machine | {"name": name}) + "\n")
 
 
 def main():
