@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
+#include <numeric>
 #include <vector>
 
 #include "kernels/int8/kernel.h"
+#include "kernels/simd/processor.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
 namespace wisp::kernels::int8_test {
@@ -137,6 +141,49 @@ TEST_F(Int8Test, EveryKernelGivesTheBitsOfPlainLoops) {
       SCOPED_TRACE(kernel->name);
       Problem(s, random_() % 2 == 0 ? Store::kAssign : Store::kAdd, random_() % 2 == 0, random_).Check(*kernel);
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// The products above are quantised by the best instruction set alone. Here half of the numbers lie halfway between two
+// integers.
+TEST_F(Int8Test, EveryInstructionSetQuantisesAlike) {
+  using int8::Format;
+  std::normal_distribution<float> normal;
+  for (int64_t left = ProcessorTargets(); left != 0; left &= left - 1) {
+    const int64_t target = left & -left;
+    const auto quantise = int8::Quantiser(target);
+    const auto quantise_blocks = int8::BlockQuantiser(target);
+    if (quantise == nullptr || quantise_blocks == nullptr) continue;
+    for (size_t k = 1; k <= 2 * kBlockColumns + 7; ++k) {
+      SCOPED_TRACE(testing::Message() << "target " << target << ", k " << k);
+      std::vector<float> x(k);
+      for (float& v : x) v = random_() % 2 == 0 ? 20 * normal(random_) : static_cast<float>(random_() % 254) - 126.5f;
+      for (size_t i = 0; i < k; i += kBlockColumns) x[i + random_() % std::min(kBlockColumns, k - i)] = 127;
+      for (float& v : x) v = std::clamp(v, -127.0f, 127.0f);
+      const std::vector<int64_t> q = QuantisePlainly(x.data(), k).q;
+      const int64_t sum = std::accumulate(q.begin(), q.end(), int64_t{0});
+      for (const Format format : {Format::kSigned, Format::kShifted, Format::kWide}) {
+        std::vector<int8_t> row(int8::RowBytes(format));
+        std::vector<int16_t> wide(int8::kMaxInner);
+        int32_t added = 0;
+        for (int32_t* sums : {static_cast<int32_t*>(nullptr), format == Format::kSigned ? &added : nullptr}) {
+          ASSERT_EQ(quantise(x.data(), k, format, reinterpret_cast<uint8_t*>(row.data()), sums), 1);
+          std::memcpy(wide.data(), row.data(), format == Format::kWide ? 2 * k : 0);
+          for (size_t i = 0; i < k; ++i) {
+            const int actual = format == Format::kWide ? wide[i] : format == Format::kSigned ? row[i] : row[i] ^ -128;
+            ASSERT_EQ(static_cast<int8_t>(actual), q[i]) << x[i];
+          }
+        }
+        if (format == Format::kSigned) {
+          EXPECT_EQ(added, sum);
+        }
+        if (format == Format::kShifted) continue;
+        const auto blocks = std::make_unique<int8::BlockRow>();
+        quantise_blocks(x.data(), k, format, PanelBits::kEight, *blocks);
+        std::memcpy(wide.data(), blocks->q, 2 * k);
+        for (size_t i = 0; i < k; ++i) ASSERT_EQ(format == Format::kWide ? wide[i] : blocks->q[i], q[i]) << x[i];
+      }
     }
   }
 }
