@@ -413,10 +413,11 @@ class PlannedRun {
     // With local evaluation, saying which model is served would reveal something about the records.
     if (settings().evaluates_locally == 0)
       Say(Says::kInfo, std::string(weighed ? of_base : "a personalised model") + " is served");
-    result_.serves = base ? PlannedRunResult::Serves::kBase : PlannedRunResult::Serves::kEarlierCandidate;
+    using enum PlannedRunResult::Serves;
+    result_.serves = base ? kBase : weighed ? kWeighedBase : kEarlierCandidate;
     if (base || weighed || !models_.candidate) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool newest, IsServed(*models_.candidate));
-    if (newest) result_.serves = PlannedRunResult::Serves::kNewestCandidate;
+    if (newest) result_.serves = kNewestCandidate;
     return OkStatus();
   }
 

@@ -107,8 +107,8 @@ class LabCommandLine final : public ProgramCommands {
     c->add_option("--what", bench_.what,
                   "both (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), "
                   "decoder (a prompt of\n"
-                  "--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
-                  "takes twice the last-level cache, up to a gigabyte), clipping (the time that ghost clipping of the "
+                  "--length tokens, else 512, then one token at a time), ops (each kernel, with twice the\n"
+                  "last-level cache in memory, up to a gigabyte), clipping (the time that ghost clipping of the "
                   "embedding would add\n"
                   "to a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, "
                   "by shape),\n"

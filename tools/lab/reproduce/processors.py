@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws docs/processors.md from the files of docs/results/processors, one for each machine.
 
-    tools/lab/reproduce/processors.py add NAME FILE   keeps what `wisp-lab bench --all --json` printed, and draws
-    tools/lab/reproduce/processors.py draw [--out F]  writes docs/processors.md
+    tools/lab/reproduce/processors.py add NAME FILE    keeps what `wisp-lab bench --all --json` printed, and draws
+    tools/lab/reproduce/processors.py add --replace .. the same for a machine that is there
+    tools/lab/reproduce/processors.py draw [--out F]   writes docs/processors.md
 """
 import argparse
 import json
@@ -19,10 +20,11 @@ COMMAND = "wisp-lab bench --all --json"
 
 HEAD = f"""# Processors
 
-What each processor reaches, as `{COMMAND}` measured it, with little beside it. It takes less than
-five minutes. A goal that is missed is set in bold. To add a machine:
+What each processor reaches, as `{COMMAND}` measured it in less than five minutes, while nothing else ran. A
+goal that is missed is set in bold. To add a machine:
 
-    {COMMAND} > machine.json
+    tools/dev build wisp-lab
+    build/release/{COMMAND} > machine.json
     tools/lab/reproduce/processors.py add "Its name" machine.json
 
 `WISP_TARGETS=AVX2` before the command measures the kernels of an older processor on a newer one. `AVX2+VNNI` and
@@ -127,6 +129,7 @@ TABLES = (
         ("GFLOP/s of a thread", plain("machine/fma_peak_gflops")),
         ("GB/s of memory; read", lambda m: f"{number(at(m, 'machine/memory_gb_per_s'))}; "
                                            f"{number(at(m, 'machine/read_gb_per_s'))}"),
+        ("load before", plain("machine/load_before")),
         ("date", lambda m: m["machine"]["date"]),
     )),
     ("Recommending, one thread", (

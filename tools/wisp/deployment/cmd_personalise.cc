@@ -24,6 +24,8 @@ const char* Served(Serves serves) {
   switch (serves) {
     case Serves::kBase:
       return "the base";
+    case Serves::kWeighedBase:
+      return "the base with another weight of its bias";
     case Serves::kEarlierCandidate:
       return "an earlier candidate";
     case Serves::kNewestCandidate:
@@ -62,8 +64,7 @@ Json ToJson(const PlannedRunResult& n, const std::string& out) {
 // model is one of them, so an earlier one may be served although they were found better.
 std::string ServedInWords(const PlannedRunResult& n) {
   if (n.serves != Serves::kEarlierCandidate) return Served(n.serves);
-  std::string served = Served(n.serves);
-  if (n.settings.bias_weight_releases > 0) served += " or the base with another weight of its bias";
+  const std::string served = Served(n.serves);
   if (!n.evaluated) return served + "; this run's candidate was not evaluated yet";
   if (n.verdict.kind == Verdict::Kind::kBetter) return served + ", whose own gain was clearly larger than the newest's";
   return served + ", until a newer one is found better";

@@ -121,8 +121,10 @@ Chart EvaluationChart(const ReportedDeployment& deployment) {
               .y_name = "gain over the base, in NDCG",
               .caption =
                   "How much better than the base each candidate's lists were, for events later than those that it "
-                  "learned from, as far as the noise tells: bars are twice its deviation. The verdict adds up the "
-                  "evaluations so far. Green: found better, red: worse, grey: undecided.",
+                  "learned from, as far as the noise tells: bars are twice its deviation. A difference counts for " +
+                  Short(deployment.settings.gain_scale) +
+                  " at most, so the true gain may be larger. The verdict adds up the evaluations so far. Green: found "
+                  "better, red: worse, grey: undecided.",
               .width = static_cast<double>(deployment.evaluations.size() + 1),
               .bottom = 0,
               .top = 0.01};
