@@ -71,7 +71,8 @@ grep -q "machine.json: it is not what" said || fail "not said: $(cat said)"
 [ ! -e tree/docs/results/processors/other.json ] || fail "a refused machine is kept"
 cp "$root/docs/results/processors/zen-5.json" machine.json
 processors add "zen-5!" machine.json && fail "a machine replaces one of another name"
-grep -q "it has the machine 'Zen 5', which 'zen-5!' would replace" said || fail "not said: $(cat said)"
+grep -q "it has the machine 'Zen 5'; allowed are another name, and --replace" said || fail "not said: $(cat said)"
+processors add --replace "Zen 5" machine.json || fail "add --replace: $(cat said)"
 processors add "日本" machine.json && fail "a name without letters names a file"
 grep -q "the name is '日本', allowed is" said || fail "not said: $(cat said)"
 
