@@ -409,10 +409,9 @@ class PlannedRun {
     result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
     WISP_ASSIGN_OR_RETURN(const bool weighed, IsServed(reference()));
-    const char* const of_base = base ? "the base" : "the base with another weight of its bias";
+    const char* is = base ? "the base" : weighed ? "the base with another weight of its bias" : "a personalised model";
     // With local evaluation, saying which model is served would reveal something about the records.
-    if (settings().evaluates_locally == 0)
-      Say(Says::kInfo, std::string(weighed ? of_base : "a personalised model") + " is served");
+    if (settings().evaluates_locally == 0) Say(Says::kInfo, std::string(is) + " is served");
     using enum PlannedRunResult::Serves;
     result_.serves = base ? kBase : weighed ? kWeighedBase : kEarlierCandidate;
     if (base || weighed || !models_.candidate) return OkStatus();

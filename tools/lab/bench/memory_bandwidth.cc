@@ -33,8 +33,8 @@ void Triad(float* a, const float* b, const float* c, size_t n) {
   hwy::FlushStream();
 }
 
-// Sums a to make the reads necessary; nobody uses the sum. n is a multiple of 64. Two streams read a tenth more than one
-// (Zen 5), and eight partial sums keep additions from waiting for each other.
+// Sums a to make the reads necessary; nobody uses the sum. n is a multiple of 64. Two streams read a tenth more than
+// one (Zen 5), and eight partial sums keep additions from waiting for each other.
 float ReadAll(const float* a, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t half = n / 2 / 64 * 64;
