@@ -6,10 +6,11 @@ failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # The library prints nothing and ends no process. __assert_fail and abort come only with other libraries' headers.
-# The emulator of a GPU and the main function of tests are not part of the library: they end tests with a sentence.
+# Not part of the library are the emulator of a GPU, the main function of tests, and Highway's answer for programs: they
+# end with a sentence.
 for symbol in printf fprintf puts putchar fputs fputc perror exit _exit quick_exit __assert_fail; do
   for archive in "$1"/libwisp_*.a; do
-    [[ $archive == */libwisp_@(cuda_emulated|test_main).a ]] && continue
+    [[ $archive == */libwisp_@(cuda_emulated|test_main|highway).a ]] && continue
     grep -qE " U (${symbol}|__${symbol}_chk)(@|$)" <<<"$(nm -u "$archive" 2>/dev/null)" && fail "$(basename "$archive") calls $symbol"
   done
 done

@@ -179,7 +179,8 @@ std::string RunName() {
 wisp_run_result Filled(const wisp::PlannedRunResult& planned_run) {
   wisp_run_result r{};
   r.size = sizeof(wisp_run_result);
-  r.served = static_cast<wisp_served>(planned_run.serves);
+  const bool weighed = planned_run.serves == wisp::PlannedRunResult::Serves::kWeighedBase;
+  r.served = weighed ? WISP_SERVED_EARLIER : static_cast<wisp_served>(planned_run.serves);
   r.changed = planned_run.changed ? 1 : 0;
   r.evaluated = planned_run.evaluated ? 1 : 0;
   r.verdict = static_cast<wisp_verdict>(planned_run.verdict.kind);

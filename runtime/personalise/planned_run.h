@@ -81,7 +81,7 @@ struct PlannedRunResult {
   uint64_t evaluation_events = 0;  // the events that this run's evaluation used; local only
   Verdict verdict;                 // after the newest evaluation; with local evaluation it is not private
   // kWeighedBase: the base with another weight of its bias.
-  enum class Serves { kBase, kWeighedBase, kEarlierCandidate, kNewestCandidate } serves = Serves::kBase;
+  enum class Serves { kBase, kEarlierCandidate, kNewestCandidate, kWeighedBase } serves = Serves::kBase;
   bool changed = false;  // the output file was replaced
 };
 

@@ -22,7 +22,7 @@ constexpr OptionNames kFirst[] = {
     {"wisp inspect", " model verify memory method recipe records threads "},
     {"wisp convert", " in out adapter f16 int8 int4 panels family dataset "},
     {"wisp plan", " data model ledger epsilon num-records-public for every unit session-gap left change dry-run "},
-    {"wisp personalise", " data model out ledger start-over "},
+    {"wisp personalise", " data model out ledger start-over early "},
     {"wisp report", " ledger html model out data "},
     {"wisp privacy", " ledger delta model "},
     {"wisp embed", " model adapter text input max-length "},

@@ -85,7 +85,7 @@ TEST_F(WeighedBase, IsServedFromTheFirstRunOn) {
   Plan(WithWeights());
   const PlannedRunResult first = MustRun();
   EXPECT_FALSE(first.evaluated);
-  EXPECT_EQ(first.serves, PlannedRunResult::Serves::kEarlierCandidate);
+  EXPECT_EQ(first.serves, PlannedRunResult::Serves::kWeighedBase);
   const auto found = Found();
   ASSERT_TRUE(found);
   EXPECT_GT(found->weight, 1);
