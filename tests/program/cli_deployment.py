@@ -98,7 +98,7 @@ def test_wishes_that_are_missing_or_out_of_range():
     many = plan.replace("300", "2000")
     r = run(f"{many} --for '6 months' --every '1 month' --dry-run")
     check_labels(r.out)
-    assert says("^brings    [a-z ]*: about .* of NDCG@10 by .*, as measured with [0-9,]* people of .*docs/gains.md.$",
+    assert says("^brings    [a-z ]*: up to about .* of NDCG@10 by .*, as measured with [0-9,]* people.*docs/gains.md.$",
                 r.out), "the gain to expect is not said"
     assert says("^ *people  *epsilon 1  *epsilon 2  *epsilon 4  *epsilon 8$", r.out)
     assert says("^ *8,000 .*%.*$", r.out), "four times the people have no gain"

@@ -75,7 +75,8 @@ void WarnIfNothingEvaluated(const PlannedRunResult& n) {
   if (!n.evaluated || n.evaluation_events > 0) return;
   PrintText(
       "          on no event: the log has none later than what the candidate learned from, so it cannot\n"
-      "          be found better (local only). Is the log written to, and do its times count as the plan says?\n");
+      "          be found better (local only). Is the log written to, and do its times count as the plan says?\n"
+      "          A log that is imported at once needs a plan with --trains-until.\n");
 }
 
 void Print(const PlannedRunResult& n, const std::string& out, const Json& j, bool is_first) {

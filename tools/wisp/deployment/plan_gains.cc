@@ -24,8 +24,7 @@ std::string GainRange(double lowest, double highest) {
 std::string MeasuredWith(const std::vector<MeasuredGain>& measured) {
   const MeasuredGain& first = measured.front();
   std::string text = Thousands(first.people) + " people of " + first.data + " (" + Thousands(first.items) + " items";
-  for (const MeasuredGain& m : measured)
-    text += std::string("; ") + m.differs + (measured.size() > 1 ? ": " + GainRange(m.lowest, m.highest) : "");
+  for (const MeasuredGain& m : measured) text += std::string("; ") + m.differs + ": " + GainRange(m.lowest, m.highest);
   return text + ")";
 }
 
@@ -46,15 +45,14 @@ std::string Describe(const GainForecast& forecast) {
                 ? std::string(", gained by ") + forecast.measured.front().carried_by +
                       ", which this plan does not release"
                 : ", differs " + Thousands(std::lround(forecast.factor)) + " times in " + forecast.differs_in);
-  const std::string range = GainRange(forecast.lowest(), forecast.highest());
-  if (forecast.highest() < kLeastGain) return "no gain (" + range + "), as measured with " + with;
+  if (forecast.highest() < kLeastGain) return "no gain, as measured with " + with;
   std::string by;
   for (const MeasuredGain& m : forecast.measured)
     if (by.find(m.carried_by) == std::string::npos) by += (by.empty() ? "" : " or ") + std::string(m.carried_by);
-  return "about " + range + " of NDCG@10 by " + by + ", as measured with " + with +
+  return "up to about " + GainRange(forecast.highest(), forecast.highest()) + " of NDCG@10 by " + by +
+         ", the more that tastes differ from the base's, as measured with " + with +
          (forecast.found_better() ? "; there it was found better, and served"
-                                  : "; there it was not found better, and the base was served") +
-         "; less where tastes differ less from the base";
+                                  : "; there it was not found better, and the base was served");
 }
 
 nlohmann::ordered_json GainsToJson(const std::vector<GainAt>& gains) {
